@@ -1,0 +1,130 @@
+"""Reads files and the environment into one flat layer: key path → value and where it stands."""
+
+import difflib
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from app.config.problems import Problem
+from app.config.schema import ROOT, Section
+
+KeyPath = tuple[str, ...]
+_IGNORED = ("LOOP_CONFIG", "LOOP_TEST_")  # which files to read; what only tests look at
+
+
+@dataclass
+class Layer:
+    """Values by key path with their source; later layers are laid on top by ``update``."""
+
+    values: dict[KeyPath, tuple[Any, str]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def update(self, above: "Layer") -> None:
+        """Let the values of ``above`` win, and keep the problems of both."""
+        self.values.update(above.values)
+        self.problems.extend(above.problems)
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice in one mapping: the first would silently be lost."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for index, key in enumerate(keys):
+            if key in keys[:index]:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key '{key}' is repeated", node.value[index][0].start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
+def read_file(path: Path) -> Layer:
+    """The layer of one YAML file; what cannot be read is a problem of it, never an exception."""
+    source = str(path)
+    try:
+        data = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506 (a SafeLoader)
+    except OSError as error:
+        return Layer(problems=[Problem(source, "", f"cannot be read: {error.strerror}")])
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        return Layer(problems=[Problem(source, "", f"is no valid YAML: {_one_line(error)}")])
+    layer = Layer()
+    _flatten(layer, ROOT, data, (), source)
+    return layer
+
+
+def read_environment(environ: Mapping[str, str]) -> Layer:
+    """The layer of all ``LOOP_…`` variables; one that names no key is a problem."""
+    layer = Layer()
+    known = {"LOOP_" + "_".join(path).replace("-", "_").upper(): path for path in _leaves(ROOT)}
+    for name in sorted(environ):
+        if name in known:
+            layer.values[known[name]] = (_typed(environ[name]), name)
+        elif name.startswith("LOOP_") and not name.startswith(_IGNORED):
+            rule = "is a variable that names no key" + _suggestion(name, known)
+            layer.problems.append(Problem(name, "", rule))
+    return layer
+
+
+def fold(
+    section: Section, data: Mapping[Any, Any], path: str, layer: Layer, source: str
+) -> dict[str, Any]:
+    """``data`` with kebab-case keys; unknown and repeated ones become problems of ``layer``."""
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        name = str(key).replace("_", "-")
+        where = f"{path}.{key}" if path else str(key)
+        if name not in section:
+            rule = "is no key of the configuration" + _suggestion(name, section)
+            layer.problems.append(Problem(source, where, rule))
+        elif name in found:
+            layer.problems.append(Problem(source, where, "is given twice; keep one spelling"))
+        else:
+            found[name] = value
+    return found
+
+
+def _flatten(layer: Layer, section: Section, data: Any, path: KeyPath, source: str) -> None:
+    if data is None:  # a section without keys
+        return
+    if not isinstance(data, dict):
+        rule = "must be a mapping of keys to values"
+        layer.problems.append(Problem(source, ".".join(path), rule, data))
+        return
+    for name, value in fold(section, data, ".".join(path), layer, source).items():
+        inner = section[name]
+        if isinstance(inner, Mapping):
+            _flatten(layer, inner, value, path + (name,), source)
+        else:
+            layer.values[path + (name,)] = (value, source)
+
+
+def _leaves(section: Section, path: KeyPath = ()) -> list[KeyPath]:
+    found: list[KeyPath] = []
+    for name, inner in section.items():
+        here = path + (name,)
+        found += _leaves(inner, here) if isinstance(inner, Mapping) else [here]
+    return found
+
+
+def _typed(text: str) -> Any:
+    """A variable's value: a list or mapping where it is written as one, null where empty."""
+    if text in ("", "null"):
+        return None
+    if text[0] not in "[{":
+        return text
+    try:
+        return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
+    except yaml.YAMLError:
+        return text  # the reader of the key says what it must be
+
+
+def _suggestion(name: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
