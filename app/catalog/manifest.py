@@ -1,0 +1,160 @@
+"""One manifest.json of the registry, as ``loop pull`` writes it, read into an Entry.
+
+Fields: name, repo, revision, commit, quant, files [path, size, sha256], pulledAt.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from app import jsontext
+
+MAX_BYTES = 1024 * 1024  # a manifest is some hundred bytes; more is no manifest
+_SPLIT = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
+_PROJECTOR = "mmproj"  # a multimodal projector lies beside the weights and is not the model
+
+
+class BadManifest(ValueError):
+    """The manifest cannot be used; the message says why in a few words."""
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """One file of a model: its path below the model's directory, bytes, and hex SHA-256 or ""."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of the registry. ``pulled_at`` is ISO 8601 as in the manifest."""
+
+    name: str
+    quant: str
+    pulled_at: str
+    files: tuple[FileEntry, ...]
+    directory: Path
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(file.size for file in self.files)
+
+    @cached_property
+    def first(self) -> FileEntry:
+        """The file that engines open: part 1 of a split model finds the other parts by itself."""
+        weights = [f for f in self.files if not PurePosixPath(f.path).name.startswith(_PROJECTOR)]
+        return min(weights or self.files, key=lambda file: (_part(file.path), file.path))
+
+    @property
+    def first_file(self) -> Path:
+        """Where ``first`` is; nothing says that it is there."""
+        return self.directory / self.first.path
+
+    @property
+    def created(self) -> int:
+        """``pulled_at`` in Unix seconds."""
+        return int(parse_time(self.pulled_at).timestamp())
+
+
+def parse_time(text: str) -> datetime:
+    """An ISO 8601 time, UTC where it names no offset; raises ValueError for anything else."""
+    # Before Python 3.11 fromisoformat knows neither Z nor fractions of other than 3 or 6 digits.
+    plain = re.sub(r"\.(\d{1,9})", lambda m: "." + m[1].ljust(6, "0")[:6], text)
+    found = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", plain))
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+def parse(raw: bytes, directory: Path, mtime: float) -> Entry:
+    """The entry that a manifest's bytes describe; raises BadManifest.
+
+    ``mtime`` (Unix seconds) stands in for a ``pulledAt`` that is missing or no time.
+    """
+    if raw.startswith(b"\xef\xbb\xbf"):
+        raise BadManifest("starts with a byte-order mark")
+    try:
+        data = jsontext.decode(raw)
+    except jsontext.JsonError as error:
+        raise BadManifest(f"is {error}") from None
+    if not isinstance(data, dict):
+        raise BadManifest("is no JSON object")
+    files = _with_parts(tuple(_files(data.get("files"), directory)), directory)
+    return Entry(
+        name=_name(data.get("name")),
+        quant=data["quant"] if isinstance(data.get("quant"), str) else "",
+        pulled_at=_pulled_at(data.get("pulledAt"), mtime),
+        files=files,
+        directory=directory,
+    )
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, str) and value.strip() and value.isprintable():
+        return value
+    raise BadManifest("has no usable name")
+
+
+def _pulled_at(value: Any, mtime: float) -> str:
+    try:
+        parse_time(value).timestamp()
+        return str(value)
+    except (TypeError, ValueError, OverflowError):
+        return datetime.fromtimestamp(int(mtime), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _files(value: Any, directory: Path) -> list[FileEntry]:
+    if not isinstance(value, list) or not value:
+        raise BadManifest("names no files")
+    return [_file(item, directory) for item in value]
+
+
+def _file(item: Any, directory: Path) -> FileEntry:
+    path = item.get("path") if isinstance(item, dict) else None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise BadManifest("has a file without a path")
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise BadManifest("has a file outside its directory")
+    size, sha256 = item.get("size"), item.get("sha256")
+    known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
+    return FileEntry(
+        path=path,
+        size=int(size) if known else _size_on_disk(directory / path),
+        sha256=sha256 if isinstance(sha256, str) else "",
+    )
+
+
+def _with_parts(files: tuple[FileEntry, ...], directory: Path) -> tuple[FileEntry, ...]:
+    """``files`` and the parts of a split model that lie beside part 1 without being named."""
+    named = {file.path for file in files}
+    missing = [
+        FileEntry(path, _size_on_disk(directory / path), "")
+        for file in files
+        for path in _parts(file.path)
+        if path not in named and (directory / path).is_file()
+    ]
+    return files + tuple({file.path: file for file in missing}.values())
+
+
+def _parts(path: str) -> list[str]:
+    match = _SPLIT.fullmatch(path)
+    if not match or int(match["parts"]) > 1000:
+        return []
+    total = match["parts"]
+    return [f"{match['stem']}-{n:05d}-of-{total}.gguf" for n in range(1, int(total) + 1)]
+
+
+def _part(path: str) -> int:
+    match = _SPLIT.fullmatch(path)
+    return int(match["part"]) if match else 0
+
+
+def _size_on_disk(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
