@@ -1,0 +1,63 @@
+"""What an engine's answer means: passed on, or reported as a fault of the engine."""
+
+import re
+from collections.abc import Iterable
+
+from app import jsontext
+from app.call import Headers, Reply
+from app.errors import GatewayError, Kind
+
+_EXCERPT = 200  # characters of an engine's own text in an error message
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_LOADING = 503  # "up, but not ready": the caller may come back, so it passes as it is
+
+# Dropped on the way back: those that speak of one connection (RFC 9110, 7.6.1), those the gateway
+# sets itself, cookies (one session serves all callers), and the length and encoding of a body that
+# is unpacked here.
+_DROPPED = {
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
+    "te", "trailer", "transfer-encoding", "upgrade",
+    "server", "date", "x-request-id", "set-cookie", "set-cookie2", "www-authenticate",
+    "content-length", "content-encoding",
+}
+
+
+def judge(reply: Reply) -> Reply:
+    """The reply itself where it may pass; raises GatewayError where the engine failed."""
+    if reply.successful or 400 <= reply.status < 500 or reply.status == _LOADING:
+        return reply
+    if reply.status >= 500:
+        said = message(reply.body)
+        text = f"the engine answered {reply.status}" + (f": {said}" if said else " without a word")
+        raise GatewayError(Kind.UPSTREAM_ERROR, text)
+    text = f"the engine answered {reply.status}, which the gateway does not follow"
+    raise GatewayError(Kind.UPSTREAM_ERROR, text)
+
+
+def message(body: bytes) -> str:
+    """The ``error.message`` of an engine's body, else its first characters without markup."""
+    try:
+        found = jsontext.decode(body)
+    except jsontext.JsonError:
+        return _excerpt(_MARKUP.sub(" ", body[:20000].decode("utf-8", "replace")))
+    error = found.get("error") if isinstance(found, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    return said if isinstance(said, str) else _excerpt(body.decode("utf-8", "replace"))
+
+
+def passing(headers: Iterable[tuple[str, str]]) -> Headers:
+    """The headers that go back to the client, in their order."""
+    pairs = [(name, value) for name, value in headers]
+    named = {
+        token.strip().lower()
+        for name, value in pairs if name.lower() == "connection" for token in value.split(",")
+    }
+    return [
+        (name, value) for name, value in pairs
+        if not (lower := name.lower()) in _DROPPED | named
+        and not lower.startswith("access-control-")
+    ]
+
+
+def _excerpt(text: str) -> str:
+    return " ".join(text.split())[:_EXCERPT]

@@ -1,0 +1,111 @@
+"""The connection to an engine: tells a stale one from a dead engine, and refuses half an answer."""
+
+import http.client
+from typing import Any
+
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+
+class NothingReceived(ConnectionResetError):
+    """The connection closed before one byte of answer."""
+
+
+class StaleConnection(NothingReceived):
+    """As NothingReceived, on a reused connection: the engine need not have seen the call."""
+
+
+class HeadersCutShort(http.client.HTTPException):
+    """The connection closed between the status line and the end of the headers."""
+
+
+class _Watched:
+    """A reader that knows what its last line was, and whether there was a byte at all."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+        self.last: bytes | None = None
+
+    def readline(self, limit: int = -1) -> bytes:
+        line: bytes = self._reader.readline(limit)
+        self.last = line
+        return line
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def silent(self) -> bool:
+        """Whether nothing has been received."""
+        if self.last:
+            return False
+        try:  # half a line is still in the buffer; an empty buffer asks the dead socket again
+            return not self._reader.peek(1)
+        except OSError:
+            return True
+
+
+class _Response(http.client.HTTPResponse):
+    """http.client takes the end of the stream for the end of the headers; this one does not."""
+
+    def begin(self) -> None:
+        reader = self.fp
+        self.fp = watched = _Watched(reader)  # type: ignore[assignment]
+        try:
+            super().begin()
+        except ConnectionError as error:
+            if watched.silent():
+                raise NothingReceived("it closed the connection without an answer") from error
+            raise
+        if watched.last == b"":
+            raise HeadersCutShort("its headers are cut short")
+        self.fp = reader
+
+
+class _Reusable:
+    """Counts the answers of a connection, so that a reused one can be told from a fresh one."""
+
+    response_class: Any = _Response
+    _answers = 0
+
+    def connect(self) -> None:
+        self._answers = 0
+        super().connect()  # type: ignore[misc]
+
+    def getresponse(self) -> Any:
+        try:
+            response = super().getresponse()  # type: ignore[misc]
+        except NothingReceived as error:
+            if self._answers:
+                raise StaleConnection(str(error)) from error
+            raise
+        self._answers += 1
+        return response
+
+
+class _Connection(_Reusable, HTTPConnection):
+    pass
+
+
+class _SecureConnection(_Reusable, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+class EngineAdapter(HTTPAdapter):
+    """Keeps up to ``connections`` connections to one engine; more are opened and thrown away."""
+
+    def __init__(self, connections: int) -> None:
+        super().__init__(pool_connections=1, pool_maxsize=connections)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+
+    def forget_connections(self) -> None:
+        """Close the idle connections, so that the next call gets a fresh one."""
+        self.poolmanager.clear()

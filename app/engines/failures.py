@@ -1,0 +1,71 @@
+"""Every exception of requests and urllib3, mapped once to what happened to the engine."""
+
+import http.client
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import requests
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ReadTimeoutError
+
+from app.engines.connection import StaleConnection
+from app.errors import GatewayError, Kind
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long an engine may take, in seconds: to connect, and between two of its bytes."""
+
+    connect: float
+    read: float
+
+
+@contextmanager
+def mapped(url: str, limits: Limits) -> Iterator[None]:
+    """Turns what goes wrong between here and the engine at ``url`` into a GatewayError.
+
+    StaleConnection passes as it is: the caller may send the call once more.
+    """
+    try:
+        yield
+    except (
+        requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError
+    ) as error:
+        causes = list(_causes(error))
+        for cause in causes:
+            if isinstance(cause, StaleConnection):
+                raise cause from error
+        raise _translate(causes, url, limits) from error
+
+
+def _translate(causes: list[BaseException], url: str, limits: Limits) -> GatewayError:
+    """The first rule that fits any of the causes, most specific rule first."""
+
+    def among(*types: type[BaseException]) -> bool:
+        return any(isinstance(cause, types) for cause in causes)
+
+    if among(ConnectTimeoutError, requests.ConnectTimeout):
+        return _silent(limits.connect)
+    if among(ReadTimeoutError, requests.ReadTimeout, TimeoutError):
+        return _silent(limits.read)
+    if among(NewConnectionError):  # refused, no route, or a name that does not resolve
+        return GatewayError(Kind.ENGINE_UNAVAILABLE, f"no engine is listening at {url}")
+    reason = " ".join(str(causes[-1]).split())[:200] or type(causes[-1]).__name__
+    return GatewayError(Kind.UPSTREAM_ERROR, f"the connection to the engine failed: {reason}")
+
+
+def _silent(seconds: float) -> GatewayError:
+    return GatewayError(
+        Kind.ENGINE_TIMEOUT, f"the engine did not answer within {round(seconds * 1000)} ms"
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it wraps, outermost first: requests wraps urllib3, which wraps OSError."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        inner = [arg for arg in (getattr(current, "reason", None), *current.args)
+                 if isinstance(arg, BaseException)]
+        current = inner[0] if inner else None
