@@ -1,0 +1,79 @@
+"""Reads a request's body: whole, within its limits, strict JSON, then a view of it checked."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from flask import current_app, request
+from gunicorn.http.errors import ParseException
+from marshmallow import Schema
+
+from app import jsontext
+from app.api.view import first_problem
+from app.call import Body
+from app.errors import GatewayError, Kind
+from app.client_socket import Overdue
+
+_PIECE = 1024 * 1024  # bytes asked for at once
+_DRAIN = 4  # × the limit: how much of a body that is too large is taken off the wire
+
+
+def read_json(schema: Schema, empty: str = "the request body is not valid JSON") -> Body:
+    """The request's JSON object, with the fields that ``schema`` names checked.
+
+    The content type does not matter. Blocks until the body is whole, at most server.body-timeout.
+    Raises GatewayError: the body is no JSON object, too large, too slow or cut (``empty`` is what
+    it says of no body at all), or the first field by path is wrong.
+    """
+    raw = _read(current_app.config["MAX_BODY"])
+    if not raw:
+        raise GatewayError(Kind.INVALID_BODY, empty)
+    try:
+        fields = jsontext.decode(raw)
+    except jsontext.JsonError as error:
+        raise GatewayError(Kind.INVALID_BODY, f"the request body is {error}") from None
+    if not isinstance(fields, dict):
+        raise GatewayError(Kind.INVALID_BODY, "the request body is not a JSON object")
+    problem = first_problem(schema, fields)
+    if problem:
+        path, rule = problem
+        raise GatewayError(Kind.INVALID_FIELD, f"'{path}' {rule}", param=path)
+    return Body(raw.removeprefix(b"\xef\xbb\xbf"), fields)
+
+
+def _read(limit: int) -> bytes:
+    """The body's bytes; raises GatewayError where it is over ``limit``, cut, broken or too slow."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        for piece in _pieces(request.environ):
+            size += len(piece)
+            if size <= limit:
+                pieces.append(piece)
+            elif size > limit * _DRAIN:
+                break
+            else:
+                # Clients read the answer only after they have sent everything: take it, drop it.
+                pieces.clear()
+    except Overdue:
+        raise GatewayError(Kind.BODY_TOO_SLOW, "the request body did not arrive in time") from None
+    except (OSError, ParseException):
+        raise GatewayError(Kind.INVALID_BODY, "the request body is cut short or broken") from None
+    if size > limit:
+        text = f"the request body is larger than {limit} bytes"
+        raise GatewayError(Kind.BODY_TOO_LARGE, text)
+    return b"".join(pieces)
+
+
+def _pieces(environ: dict[str, Any]) -> Iterator[bytes]:
+    """The body in pieces; raises OSError where fewer bytes came than were announced."""
+    chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
+    missing = None if chunked else int(environ.get("CONTENT_LENGTH") or 0)
+    source = environ["wsgi.input"]
+    while missing is None or missing > 0:
+        piece = source.read(_PIECE if missing is None else min(_PIECE, missing))
+        if not piece:
+            break
+        missing = None if missing is None else missing - len(piece)
+        yield piece
+    if missing:
+        raise ConnectionResetError("the client sent less than it announced")

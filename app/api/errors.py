@@ -1,0 +1,84 @@
+"""Every error in the shape of the API that was called: one table, one place."""
+
+import logging
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+
+from app import jsontext
+from app.api.request_id import request_id
+from app.errors import GatewayError, Kind
+
+log = logging.getLogger(__name__)
+
+_INVALID = "invalid_request_error"
+_SERVER = "server_error"
+
+# kind → status, OpenAI type, OpenAI code
+_TABLE: dict[Kind, tuple[int, str, str | None]] = {
+    Kind.INVALID_BODY: (400, _INVALID, None),
+    Kind.INVALID_FIELD: (400, _INVALID, None),
+    Kind.UNKNOWN_MODEL: (404, _INVALID, "model_not_found"),
+    Kind.UNKNOWN_URL: (404, _INVALID, None),
+    Kind.METHOD_NOT_ALLOWED: (405, _INVALID, None),
+    Kind.BODY_TOO_SLOW: (408, _INVALID, "request_timeout"),
+    Kind.BODY_TOO_LARGE: (413, _INVALID, "request_too_large"),
+    Kind.INTERNAL: (500, _SERVER, "internal_error"),
+    Kind.UPSTREAM_ERROR: (502, _SERVER, "upstream_error"),
+    Kind.ENGINE_UNAVAILABLE: (502, _SERVER, "engine_unavailable"),
+    Kind.NO_MODEL_LOADED: (503, _SERVER, "service_unavailable"),
+    Kind.ENGINE_TIMEOUT: (504, _SERVER, "engine_timeout"),
+}
+
+
+def register(app: Flask) -> None:
+    """Let every error of the app, also for URLs that no blueprint knows, be rendered here."""
+    app.register_error_handler(GatewayError, render)
+    app.register_error_handler(HTTPException, _routing)
+    app.register_error_handler(Exception, _unforeseen)
+
+
+def render(error: GatewayError) -> Response:
+    """The response for an error, in the shape of the request's path."""
+    status, body = document(error, request.path)
+    response = Response(body, status, content_type="application/json")
+    if status == 503:
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+def document(error: GatewayError, path: str) -> tuple[int, bytes]:
+    """Status and JSON body of an error for a path: Ollama's shape below /api, else OpenAI's."""
+    status, kind, code = _TABLE[error.kind]
+    if path == "/api" or path.startswith("/api/"):
+        return status, jsontext.encode({"error": _ollama_text(error)})
+    fields = {"message": error.message, "type": kind, "param": error.param, "code": code}
+    return status, jsontext.encode({"error": fields})
+
+
+def _ollama_text(error: GatewayError) -> str:
+    if error.kind is Kind.UNKNOWN_MODEL:
+        return f"model '{error.model}' not found"
+    return error.message
+
+
+def _routing(error: HTTPException) -> Response:
+    """What Flask and Werkzeug raise: an unknown URL or method, or a request they cannot read."""
+    if isinstance(error, MethodNotAllowed):
+        text = f"the method {request.method} is not allowed for {request.path}"
+        response = render(GatewayError(Kind.METHOD_NOT_ALLOWED, text))
+        response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
+        return response
+    if isinstance(error, NotFound):
+        return render(GatewayError(Kind.UNKNOWN_URL, f"there is no {request.path} here"))
+    if error.code and error.code < 500:
+        return render(GatewayError(Kind.INVALID_BODY, f"the request is not valid: {error.name}"))
+    return _unforeseen(error)
+
+
+def _unforeseen(error: Exception) -> Response:
+    """The outermost edge: the trace goes to the log, the id under which it stands to the client."""
+    found = request_id()
+    log.error("request %s: %s %s failed", found, request.method, request.path, exc_info=error)
+    text = f"the gateway failed; its log says more about request {found}"
+    return render(GatewayError(Kind.INTERNAL, text))

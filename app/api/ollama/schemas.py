@@ -1,0 +1,10 @@
+"""Views of Ollama bodies."""
+
+from app.api.view import Text, View
+
+
+class ShowView(View):
+    """What is checked of POST /api/show; ``name`` is the older word for ``model``."""
+
+    model = Text(allow_none=True)
+    name = Text(allow_none=True)

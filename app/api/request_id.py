@@ -1,0 +1,26 @@
+"""The id under which a request stands in logs here, at the engine and at the client."""
+
+import re
+import uuid
+
+from flask import Flask, Response, g, request
+
+_HEADER = "X-Request-Id"
+_SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+
+def request_id() -> str:
+    """The client's own id if it is short and plain, else one made here; the same all along."""
+    if "request_id" not in g:
+        given = request.headers.get(_HEADER, "")
+        g.request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
+    return str(g.request_id)
+
+
+def register(app: Flask) -> None:
+    """Let every response carry its request's id."""
+
+    @app.after_request
+    def add(response: Response) -> Response:
+        response.headers[_HEADER] = request_id()
+        return response

@@ -1,0 +1,89 @@
+"""Marshmallow fields for views of a body: JSON types first, then rules, in the lesson's words.
+
+A view only checks; nothing is ever rebuilt from it. ``null`` counts as absent.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from marshmallow import EXCLUDE, Schema, ValidationError, fields
+
+WRONG_TYPE = "has the wrong JSON type"
+BLANK = "must not be blank"
+
+
+class View(Schema):
+    """A schema that looks at the fields it names and ignores all others."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+
+class Text(fields.Field[str]):
+    """A text; a required one must not be blank."""
+
+    default_error_messages = {"required": BLANK, "null": BLANK}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        if not isinstance(value, str):
+            raise ValidationError(WRONG_TYPE)
+        if self.required and not value.strip():
+            raise ValidationError(BLANK)
+        return value
+
+
+class Flag(fields.Field[bool]):
+    """true or false."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValidationError(WRONG_TYPE)
+        return value
+
+
+class Number(fields.Field[float]):
+    """A number between two bounds, both included."""
+
+    def __init__(self, low: float, high: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._low, self._high = low, high
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> float:
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise ValidationError(WRONG_TYPE)
+        if value < self._low:
+            raise ValidationError(f"must be greater than or equal to {self._low}")
+        if value > self._high:
+            raise ValidationError(f"must be less than or equal to {self._high}")
+        return value
+
+
+class Positive(fields.Field[int]):
+    """A whole number above zero; 5.0 is whole too, as JSON has one kind of number."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if not whole or isinstance(value, bool):
+            raise ValidationError(WRONG_TYPE)
+        if value <= 0:
+            raise ValidationError("must be greater than 0")
+        return int(value)
+
+
+def first_problem(schema: Schema, body: dict[str, Any]) -> tuple[str, str] | None:
+    """The path and the broken rule of the first problem, wrong types before anything else."""
+    errors = schema.validate(body)
+    if not errors:
+        return None
+    problems = sorted(_flat(errors, ""))
+    return next((p for p in problems if p[1] == WRONG_TYPE), problems[0])
+
+
+def _flat(errors: Mapping[Any, Any] | list[str], path: str) -> Iterator[tuple[str, str]]:
+    """Marshmallow's nested errors as (path, rule), such as ("messages[0].role", …)."""
+    if not isinstance(errors, Mapping):
+        yield path, errors[0]
+        return
+    for key, below in errors.items():
+        step = f"[{key}]" if isinstance(key, int) else f".{key}" if path else str(key)
+        yield from _flat(below, path + step)

@@ -1,0 +1,53 @@
+"""Builds the application: the only place that wires things together."""
+
+from datetime import datetime, timezone
+
+from flask import Flask
+
+from app.api import errors, ops, request_id
+from app.api.ollama import routes as ollama
+from app.api.openai import routes as openai
+from app.api.services import Services
+from app.catalog.facts import FactsCache
+from app.catalog.registry import Registry
+from app.engines.client import EngineClient
+from app.engines.failures import Limits
+from app.engines.loaded import Clock, LoadedModels
+from app.engines.router import Served
+from app.gateway import Gateway, Names
+from app.settings import EngineSettings, Settings
+
+
+def utc_now() -> datetime:
+    """The time with its zone."""
+    return datetime.now(timezone.utc)
+
+
+def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
+    """The WSGI application for these settings. Starts nothing and reads no environment."""
+    loop = settings.loop
+    registry = Registry(loop.home)
+    gateway = Gateway(
+        engines=[(Served(e.models), _client(e, settings)) for e in loop.engines],
+        names=Names(loop.aliases, loop.default_model),
+        registry=registry,
+        loaded=LoadedModels(loop.keep_alive, clock),
+    )
+    app = Flask("loop-gateway", static_folder=None)
+    app.url_map.merge_slashes = False  # a model name may hold two slashes; redirects help nobody
+    app.config["MAX_BODY"] = settings.server.max_body
+    app.extensions["loop"] = Services(gateway, registry, FactsCache())
+    app.register_blueprint(openai.blueprint(model_optional=loop.default_model is not None))
+    app.register_blueprint(ollama.blueprint())
+    app.register_blueprint(ops.blueprint())
+    request_id.register(app)
+    errors.register(app)
+    return app
+
+
+def _client(engine: EngineSettings, settings: Settings) -> EngineClient:
+    limits = Limits(
+        connect=engine.connect_timeout or settings.loop.connect_timeout,
+        read=engine.read_timeout or settings.loop.read_timeout,
+    )
+    return EngineClient(engine.url, engine.api_key, limits, connections=settings.server.threads)
