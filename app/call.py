@@ -1,54 +1,94 @@
 """What travels the road: a Call on the way to an engine, a Reply on the way back."""
 
+import socket
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-from app import jsontext
+from typing import Protocol
 
 Headers = list[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Body:
-    """A JSON object as the client sent it: its bytes, and the dict that was parsed from them."""
+class Body(Protocol):
+    """What the client sent, and the one field of it that decides where it goes."""
 
-    raw: bytes
-    fields: dict[str, Any] = field(repr=False)
+    @property
+    def raw(self) -> bytes | bytearray:
+        """The bytes for the engine."""
 
-    def with_field(self, name: str, value: Any) -> "Body":
-        """This body with one field set: the same bytes where it has that value already.
+    @property
+    def content_type(self) -> str:
+        """The media type of ``raw``; "" where there is no body."""
 
-        Otherwise the dict is serialised again, its order and the value of every number kept.
-        """
-        if name in self.fields and self.fields[name] == value:
-            return self
-        fields = {**self.fields, name: value}
-        return Body(jsontext.encode(fields), fields)
+    @property
+    def model(self) -> str | None:
+        """The model named in the body, None where none is."""
+
+    def for_model(self, name: str) -> "Body":
+        """This body with the model named ``name``; itself where it is already."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request for an engine. ``model`` is the name as asked, None where none was given."""
+    """One request for an engine, in canonical form.
 
-    path: str
+    ``target`` is path and query as they go on the request line. ``client`` is the socket whose
+    closing means that nobody waits any more. A ``verbatim`` call gets the engine's answer whatever
+    it is; any other gets an engine's failure as a GatewayError.
+    """
+
+    target: str
     model: str | None
     body: Body
     request_id: str
+    method: str = "POST"
+    accept: str = "*/*"
+    client: socket.socket | None = field(default=None, repr=False)
+    verbatim: bool = False
 
     def for_model(self, name: str) -> "Call":
         """This call with the model named as the registry names it."""
-        return replace(self, model=name, body=self.body.with_field("model", name))
+        return replace(self, model=name, body=self.body.for_model(name))
+
+
+def _nothing() -> None:
+    """Closes a reply that holds nothing."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What an engine sent back: status, the headers that may pass, and the bytes of the body."""
+    """What an engine sent back: status, the headers that may pass, and the body.
+
+    ``pieces`` gives the body as it arrives, and raises GatewayError where the engine fails midway;
+    a body that is whole is one piece with a known ``length``. Whoever gets the reply calls
+    ``close``, once, whether or not the pieces were taken.
+    """
 
     status: int
     headers: Headers
-    body: bytes
+    pieces: Iterable[bytes]
+    length: int | None = None
+    close: Callable[[], None] = _nothing
+
+    @classmethod
+    def whole(cls, status: int, headers: Headers, body: bytes) -> "Reply":
+        """A reply whose body is there already."""
+        return cls(status, headers, [body], len(body))
 
     @property
     def successful(self) -> bool:
         """Whether the engine did what was asked."""
         return 200 <= self.status < 300
+
+    @property
+    def body(self) -> bytes:
+        """All pieces at once; blocks until the engine has sent them, raises GatewayError."""
+        return b"".join(self.pieces)
+
+    def header(self, name: str) -> str:
+        """The first header of that name, "" where there is none."""
+        lower = name.lower()
+        return next((value for key, value in self.headers if key.lower() == lower), "")
+
+    def with_pieces(self, pieces: Iterator[bytes]) -> "Reply":
+        """This reply with another source of its body."""
+        return replace(self, pieces=pieces)

@@ -26,6 +26,8 @@ class Kind(Enum):
     ENGINE_UNAVAILABLE = auto()  # refused, or its name does not resolve: it saw nothing
     ENGINE_TIMEOUT = auto()      # silent for longer than its limit
     UPSTREAM_ERROR = auto()      # it answered 5xx, or something that is no whole answer
+    BUSY = auto()                # every thread that may wait for an engine does
+    CLIENT_GONE = auto()         # nobody is there to read what it would say
     INTERNAL = auto()            # a fault of the gateway itself
 
 

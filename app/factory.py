@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 
 from flask import Flask
 
-from app.api import errors, ops, request_id
+from app.api import errors, native, ops, request_id, upstream
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
 from app.api.services import Services
@@ -32,6 +32,7 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
         names=Names(loop.aliases, loop.default_model),
         registry=registry,
         loaded=LoadedModels(loop.keep_alive, clock),
+        places=settings.server.threads,
     )
     app = Flask("loop-gateway", static_folder=None)
     app.url_map.merge_slashes = False  # a model name may hold two slashes; redirects help nobody
@@ -39,6 +40,8 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app.extensions["loop"] = Services(gateway, registry, FactsCache())
     app.register_blueprint(openai.blueprint(model_optional=loop.default_model is not None))
     app.register_blueprint(ollama.blueprint())
+    app.register_blueprint(native.blueprint())
+    app.register_blueprint(upstream.blueprint())
     app.register_blueprint(ops.blueprint())
     request_id.register(app)
     errors.register(app)

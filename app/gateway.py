@@ -1,13 +1,16 @@
 """The road of a call, from a model name to an engine's reply."""
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from app.call import Call, Reply
 from app.catalog.names import normal
 from app.catalog.registry import Registry
 from app.engines.client import EngineClient
+from app.engines.hangup import Departure, Hangups
 from app.engines.loaded import LoadedModels
 from app.engines.router import Served, candidates, configured_name
 from app.errors import GatewayError, Kind
@@ -32,7 +35,9 @@ class Gateway:
         names: Names,
         registry: Registry,
         loaded: LoadedModels,
+        places: int,
     ) -> None:
+        """At most ``places`` calls run at a time."""
         self._served = [served for served, _ in engines]
         self._clients = [client for _, client in engines]
         self._literal = {name for served in self._served for name in served.patterns}
@@ -40,21 +45,30 @@ class Gateway:
         self._default = names.default
         self._registry = registry
         self._loaded = loaded
+        self._places = threading.BoundedSemaphore(places)
+        self._hangups = Hangups()
 
     def call(self, call: Call) -> Reply:
         """Send the call to an engine that serves its model and return the answer.
 
-        Blocks as ``EngineClient.send`` does. Raises GatewayError: the model is unknown, or every
-        engine that serves it failed.
+        Blocks as ``EngineClient.send`` does, and never for a place: where none is free it raises.
+        Raises GatewayError: no place, the model is unknown, or every engine that serves it failed.
+        Whoever gets the reply closes it; what the call holds comes back then, exactly once.
         """
         model = self.resolve(call.model)
         found = candidates(model, self._served)
         if not found:
             raise GatewayError.unknown_model(call.model or model)
-        reply = self._first_listening([self._clients[i] for i in found], call.for_model(model))
-        if reply.successful:
-            self._loaded.touch(model)
-        return reply
+        with ExitStack() as held:
+            self._take_place(held)
+            departure = held.enter_context(self._hangups.watch(call.client))
+            clients = [self._clients[i] for i in found]
+            reply = _first_listening(clients, call.for_model(model), departure)
+            held.callback(reply.close)
+            if reply.successful:
+                self._loaded.touch(model)
+                held.callback(self._loaded.touch, model)  # what was loaded is so until the end
+            return replace(reply, close=held.pop_all().close)
 
     def resolve(self, name: str | None) -> str:
         """The registry's spelling of a name: aliases, case and a missing tag are settled here.
@@ -68,9 +82,19 @@ class Gateway:
         entry = self._registry.find(target)
         return entry.name if entry else configured_name(target, self._served)
 
+    def knows(self, name: str) -> bool:
+        """Whether a name stands in the registry or, letter by letter, in the configuration."""
+        target = self._aliases.get(normal(name), name)
+        return target in self._literal or self._registry.find(target) is not None
+
     def loaded(self) -> dict[str, datetime]:
         """Models that count as loaded → until when."""
         return self._loaded.active()
+
+    def _take_place(self, held: ExitStack) -> None:
+        if not self._places.acquire(blocking=False):
+            raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
+        held.callback(self._places.release)
 
     def _default_model(self) -> str:
         found = self._loaded.latest() if self._default == _LOADED else self._default
@@ -80,13 +104,13 @@ class Gateway:
             raise GatewayError(Kind.NO_MODEL_LOADED, "no model is currently loaded")
         raise GatewayError(Kind.INVALID_FIELD, "'model' must not be blank", param="model")
 
-    @staticmethod
-    def _first_listening(clients: list[EngineClient], call: Call) -> Reply:
-        """The answer of the first engine that can be reached: one that refused has seen nothing."""
-        for client in clients[:-1]:
-            try:
-                return client.send(call)
-            except GatewayError as error:
-                if error.kind is not Kind.ENGINE_UNAVAILABLE:
-                    raise
-        return clients[-1].send(call)
+
+def _first_listening(clients: list[EngineClient], call: Call, departure: Departure) -> Reply:
+    """The answer of the first engine that can be reached: one that refused has seen nothing."""
+    for client in clients[:-1]:
+        try:
+            return client.send(call, departure)
+        except GatewayError as error:
+            if error.kind is not Kind.ENGINE_UNAVAILABLE:
+                raise
+    return clients[-1].send(call, departure)

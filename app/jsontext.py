@@ -18,7 +18,7 @@ class JsonError(ValueError):
     """Not the JSON that is wanted; the message completes the sentence "the text is …"."""
 
 
-def decode(raw: bytes) -> Any:
+def decode(raw: bytes | bytearray) -> Any:
     """The value that ``raw`` holds, which must be UTF-8; a leading byte-order mark is skipped.
 
     Integers keep every digit and ``-0`` its sign. Raises JsonError and nothing else.

@@ -17,7 +17,7 @@ except ConfigError as _error:
 wsgi_app = "wsgi:application"
 bind = checks.bind(_settings.server)
 workers = 1
-threads = _settings.server.threads
+threads = _settings.server.threads + checks.RESERVE
 worker_class = _worker_class(_settings.server)
 worker_connections = max(4096, 4 * threads)  # silent connections cost no thread, only a descriptor
 # A heartbeat file on a disk that is busy with a model can make the worker look dead.

@@ -8,16 +8,17 @@ from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
 from app import jsontext
+from app.api.payload import FormBody, JsonBody, OpaqueBody, form
 from app.api.view import first_problem
-from app.call import Body
-from app.errors import GatewayError, Kind
 from app.client_socket import Overdue
+from app.errors import GatewayError, Kind
 
 _PIECE = 1024 * 1024  # bytes asked for at once
 _DRAIN = 4  # × the limit: how much of a body that is too large is taken off the wire
+_BOM = b"\xef\xbb\xbf"
 
 
-def read_json(schema: Schema, empty: str = "the request body is not valid JSON") -> Body:
+def read_json(schema: Schema, empty: str = "the request body is not valid JSON") -> JsonBody:
     """The request's JSON object, with the fields that ``schema`` names checked.
 
     The content type does not matter. Blocks until the body is whole, at most server.body-timeout.
@@ -27,6 +28,23 @@ def read_json(schema: Schema, empty: str = "the request body is not valid JSON")
     raw = _read(current_app.config["MAX_BODY"])
     if not raw:
         raise GatewayError(Kind.INVALID_BODY, empty)
+    return _checked(raw, schema)
+
+
+def read_any(schema: Schema) -> JsonBody | FormBody:
+    """The body as ``read_json`` gives it, or a multipart form. Blocks and raises alike."""
+    if request.mimetype == "multipart/form-data":
+        return form(_read(current_app.config["MAX_BODY"]), request.headers["Content-Type"])
+    return read_json(schema)
+
+
+def read_opaque() -> OpaqueBody:
+    """The request's body, whatever it is, with its content type. Blocks and raises alike."""
+    raw = _read(current_app.config["MAX_BODY"])
+    return OpaqueBody(raw, request.headers.get("Content-Type", ""))
+
+
+def _checked(raw: bytearray, schema: Schema) -> JsonBody:
     try:
         fields = jsontext.decode(raw)
     except jsontext.JsonError as error:
@@ -37,23 +55,23 @@ def read_json(schema: Schema, empty: str = "the request body is not valid JSON")
     if problem:
         path, rule = problem
         raise GatewayError(Kind.INVALID_FIELD, f"'{path}' {rule}", param=path)
-    return Body(raw.removeprefix(b"\xef\xbb\xbf"), fields)
+    return JsonBody(raw.removeprefix(_BOM) if raw.startswith(_BOM) else raw, fields)
 
 
-def _read(limit: int) -> bytes:
+def _read(limit: int) -> bytearray:
     """The body's bytes; raises GatewayError where it is over ``limit``, cut, broken or too slow."""
-    pieces: list[bytes] = []
+    body = bytearray()
     size = 0
     try:
         for piece in _pieces(request.environ):
             size += len(piece)
             if size <= limit:
-                pieces.append(piece)
+                body += piece
             elif size > limit * _DRAIN:
                 break
             else:
                 # Clients read the answer only after they have sent everything: take it, drop it.
-                pieces.clear()
+                body.clear()
     except Overdue:
         raise GatewayError(Kind.BODY_TOO_SLOW, "the request body did not arrive in time") from None
     except (OSError, ParseException):
@@ -61,7 +79,7 @@ def _read(limit: int) -> bytes:
     if size > limit:
         text = f"the request body is larger than {limit} bytes"
         raise GatewayError(Kind.BODY_TOO_LARGE, text)
-    return b"".join(pieces)
+    return body
 
 
 def _pieces(environ: dict[str, Any]) -> Iterator[bytes]:

@@ -23,11 +23,20 @@ _TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.METHOD_NOT_ALLOWED: (405, _INVALID, None),
     Kind.BODY_TOO_SLOW: (408, _INVALID, "request_timeout"),
     Kind.BODY_TOO_LARGE: (413, _INVALID, "request_too_large"),
+    Kind.CLIENT_GONE: (499, _INVALID, "client_closed_request"),
     Kind.INTERNAL: (500, _SERVER, "internal_error"),
     Kind.UPSTREAM_ERROR: (502, _SERVER, "upstream_error"),
     Kind.ENGINE_UNAVAILABLE: (502, _SERVER, "engine_unavailable"),
     Kind.NO_MODEL_LOADED: (503, _SERVER, "service_unavailable"),
+    Kind.BUSY: (503, _SERVER, "service_unavailable"),
     Kind.ENGINE_TIMEOUT: (504, _SERVER, "engine_timeout"),
+}
+
+# status → Anthropic type (docs.anthropic.com, API errors)
+_ANTHROPIC = {
+    400: _INVALID, 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+    405: _INVALID, 408: _INVALID, 413: "request_too_large", 429: "rate_limit_error",
+    503: "overloaded_error", 504: "timeout_error",
 }
 
 
@@ -48,10 +57,13 @@ def render(error: GatewayError) -> Response:
 
 
 def document(error: GatewayError, path: str) -> tuple[int, bytes]:
-    """Status and JSON body of an error for a path: Ollama's shape below /api, else OpenAI's."""
+    """Status and JSON body of an error for a path, in the shape of the API that the path is of."""
     status, kind, code = _TABLE[error.kind]
     if path == "/api" or path.startswith("/api/"):
         return status, jsontext.encode({"error": _ollama_text(error)})
+    if path == "/v1/messages" or path.startswith("/v1/messages/"):
+        said = {"type": _ANTHROPIC.get(status, "api_error"), "message": error.message}
+        return status, jsontext.encode({"type": "error", "error": said})
     fields = {"message": error.message, "type": kind, "param": error.param, "code": code}
     return status, jsontext.encode({"error": fields})
 

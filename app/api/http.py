@@ -1,12 +1,16 @@
 """Between Flask and the road: request → Call, Reply → response, and JSON of our own."""
 
+from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from flask import Response, current_app, request
 
 from app import jsontext
+from app.api import stream
 from app.api.request_id import request_id
 from app.api.services import Services
+from app.api.terminal import Ending, grammar_of
 from app.call import Body, Call, Reply
 
 
@@ -16,20 +20,54 @@ def services() -> Services:
     return found
 
 
-def call_of(body: Body) -> Call:
-    """The canonical form of the current request."""
-    return Call(request.path, body.fields.get("model"), body, request_id())
+def call_of(body: Body, **facts: Any) -> Call:
+    """The canonical form of the current request; ``facts`` are fields of Call that differ."""
+    given: dict[str, Any] = {
+        "target": raw_target(),
+        "model": body.model,
+        "body": body,
+        "request_id": request_id(),
+        "method": request.method,
+        "accept": request.headers.get("Accept", "*/*"),
+        "client": request.environ.get("gunicorn.socket"),
+    }
+    return Call(**{**given, **facts})
 
 
-def response_of(reply: Reply) -> Response:
-    """The engine's answer as it is: status, passing headers, bytes."""
-    response = Response(reply.body, reply.status, content_type="")
+def raw_target() -> str:
+    """Path and query as the client wrote them: what was encoded stays encoded."""
+    raw = str(request.environ.get("RAW_URI") or quote(request.full_path, safe="/?&=%:"))
+    parts = urlsplit(raw if not raw.startswith("//") else f"/.{raw}")
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def response_of(reply: Reply, parts: int = 1) -> Response:
+    """The engine's answer as it is: status, passing headers, bytes as they come.
+
+    ``parts`` is how many answers a stream holds, each with an end of its own.
+    """
+    kind = reply.header("content-type").partition(";")[0].strip().lower()
+    response = Response(_pieces(reply, kind, parts), reply.status, content_type="")
     response.headers.clear()
     response.headers.extend(reply.headers)
-    response.content_length = len(reply.body)
+    if reply.length is not None:
+        response.content_length = reply.length
+    if kind in ("text/event-stream", "application/x-ndjson"):
+        response.headers["Cache-Control"] = "no-cache"
+        response.headers["X-Accel-Buffering"] = "no"
+    # Not in the generator's finally, which never runs where the generator never starts (HEAD).
+    response.call_on_close(reply.close)
     return response
 
 
 def json_response(value: Any, content_type: str = "application/json") -> Response:
     """A 200 with ``value`` as compact JSON."""
     return Response(jsontext.encode(value), content_type=content_type)
+
+
+def _pieces(reply: Reply, kind: str, parts: int) -> Iterator[bytes]:
+    if kind == "text/event-stream":
+        return stream.events(reply, Ending(grammar_of(request.path), parts), request.path)
+    if kind == "application/x-ndjson":
+        return stream.lines(reply)
+    return stream.content(reply)

@@ -70,6 +70,13 @@ class Positive(fields.Field[int]):
         return int(value)
 
 
+class AnyView(View):
+    """What is checked of an endpoint that only passes through: what the gateway itself acts on."""
+
+    model = Text(allow_none=True)
+    stream = Flag(allow_none=True)
+
+
 def first_problem(schema: Schema, body: dict[str, Any]) -> tuple[str, str] | None:
     """The path and the broken rule of the first problem, wrong types before anything else."""
     errors = schema.validate(body)

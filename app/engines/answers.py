@@ -9,6 +9,8 @@ from app.errors import GatewayError, Kind
 
 _EXCERPT = 200  # characters of an engine's own text in an error message
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_STREAMS = {"text/event-stream", "application/x-ndjson"}
+_DOCUMENTS = {"", "application/json", "application/problem+json"}
 _LOADING = 503  # "up, but not ready": the caller may come back, so it passes as it is
 
 # Dropped on the way back: those that speak of one connection (RFC 9110, 7.6.1), those the gateway
@@ -23,15 +25,41 @@ _DROPPED = {
 
 
 def judge(reply: Reply) -> Reply:
-    """The reply itself where it may pass; raises GatewayError where the engine failed."""
-    if reply.successful or 400 <= reply.status < 500 or reply.status == _LOADING:
+    """The reply itself where it may pass; raises GatewayError where the engine failed.
+
+    Blocks until the engine has said what is wrong with it, if something is.
+    """
+    if reply.successful and not _is_page(reply):
         return reply
-    if reply.status >= 500:
-        said = message(reply.body)
-        text = f"the engine answered {reply.status}" + (f": {said}" if said else " without a word")
+    if 400 <= reply.status < 500 or reply.status == _LOADING:
+        return reply
+    if 300 <= reply.status < 400:
+        text = f"the engine answered {reply.status}, which the gateway does not follow"
         raise GatewayError(Kind.UPSTREAM_ERROR, text)
-    text = f"the engine answered {reply.status}, which the gateway does not follow"
+    said = message(reply.body)
+    text = f"the engine answered {reply.status}" + (f": {said}" if said else " without a word")
     raise GatewayError(Kind.UPSTREAM_ERROR, text)
+
+
+def arrives_in_pieces(reply: Reply) -> bool:
+    """Whether the body is for whoever reads along; documents are passed on only when whole.
+
+    A document that breaks off can still become an error. What is neither JSON nor text (speech,
+    pictures) may be large or made while it is heard.
+    """
+    if not reply.successful:
+        return False
+    kind = _media_type(reply)
+    return kind in _STREAMS or not (kind in _DOCUMENTS or kind.startswith("text/"))
+
+
+def _is_page(reply: Reply) -> bool:
+    """An HTML page: whatever listens there, it is not the API that was asked for."""
+    return _media_type(reply) == "text/html"
+
+
+def _media_type(reply: Reply) -> str:
+    return reply.header("content-type").partition(";")[0].strip().lower()
 
 
 def message(body: bytes) -> str:

@@ -1,13 +1,21 @@
 """Sends calls to one engine through one requests Session: bytes in, bytes out."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import requests
 from requests.structures import CaseInsensitiveDict
+from urllib3.exceptions import IncompleteRead
+from urllib3.response import BaseHTTPResponse
 
 from app.call import Call, Reply
 from app.engines import answers
-from app.engines.connection import EngineAdapter, StaleConnection
+from app.engines.connection import EngineAdapter, StaleConnection, departure_of_call
 from app.engines.failures import Limits, mapped
+from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
+
+_HOOKS = requests.hooks.default_hooks()
 
 
 class EngineClient:
@@ -17,8 +25,7 @@ class EngineClient:
         """``url`` without a trailing slash; up to ``connections`` are kept open."""
         self._url = url
         self._limits = limits
-        self._headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
-        self._headers["User-Agent"] = "loop-gateway"
+        self._headers = {"Accept-Encoding": "identity", "User-Agent": "loop-gateway"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._session = requests.Session()
@@ -27,44 +34,69 @@ class EngineClient:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, self._adapter)
 
-    def send(self, call: Call) -> Reply:
-        """POST the call and return the whole answer; 2xx, 4xx and 503 are answers.
+    def send(self, call: Call, departure: Departure) -> Reply:
+        """Send the call; the reply's body is there, or arrives in pieces.
 
-        Blocks until it is there or the engine is silent for longer than its limit. Raises
-        GatewayError. The call is sent a second time only where the engine cannot have seen it.
+        Blocks until the engine answers, is silent for longer than its limit, or the client leaves.
+        Raises GatewayError. Whoever gets the reply closes it. The call is sent a second time only
+        where the engine cannot have seen it.
         """
         try:
-            return answers.judge(self._exchange(call))
+            return self._exchange(call, departure)
         except StaleConnection:
             self._adapter.forget_connections()
         try:
-            return answers.judge(self._exchange(call))
+            return self._exchange(call, departure)
         except StaleConnection as error:
             text = f"the connection to the engine failed: {error}"
             raise GatewayError(Kind.UPSTREAM_ERROR, text) from error
 
-    def _exchange(self, call: Call) -> Reply:
-        with mapped(self._url, self._limits):
-            # Past Session.send, which would store cookies and follow redirects.
-            answer = self._adapter.send(
-                self._request(call), stream=True, timeout=(self._limits.connect, self._limits.read)
-            )
-            try:
-                body = answer.raw.read(decode_content=True)
-                headers = answers.passing(answer.raw.headers.items())
-                return Reply(answer.status_code, headers, body)
-            finally:
-                answer.close()
+    def _exchange(self, call: Call, departure: Departure) -> Reply:
+        token = departure_of_call.set(departure)
+        try:
+            with mapped(self._url, self._limits, departure):
+                # Past Session.send, which would store cookies and follow redirects.
+                limits = (self._limits.connect, self._limits.read)
+                raw = self._adapter.send(self._request(call), stream=True, timeout=limits).raw
+        finally:
+            departure_of_call.reset(token)
+        headers = answers.passing(raw.headers.items())
+        reply = Reply(raw.status, headers, self._pieces(raw, departure), close=raw.close)
+        try:
+            judged = reply if call.verbatim else answers.judge(reply)
+            if answers.arrives_in_pieces(judged):
+                return replace(judged, length=_length(raw))
+            return Reply.whole(reply.status, headers, judged.body)
+        except BaseException:
+            raw.close()
+            raise
+
+    def _pieces(self, raw: BaseHTTPResponse, departure: Departure) -> Iterator[bytes]:
+        """The body as it arrives, unpacked; ends only where it is whole."""
+        packed = "content-encoding" in raw.headers
+        with mapped(self._url, self._limits, departure):
+            while piece := raw.read1(decode_content=packed):
+                yield piece
+            if departure.gone or raw.length_remaining:
+                raise IncompleteRead(raw.tell(), raw.length_remaining or 0)
 
     def _request(self, call: Call) -> requests.PreparedRequest:
-        """The request as it goes out: nothing of the client's but path, body and request id."""
+        """The request as it goes out: of the client's only what the call holds."""
         request = requests.PreparedRequest()
-        request.method = "POST"
-        request.url = self._url + call.path
+        request.method = call.method
+        request.url = self._url + call.target
         request.headers = CaseInsensitiveDict(self._headers)
-        request.headers["Content-Type"] = "application/json"
-        request.headers["Content-Length"] = str(len(call.body.raw))
+        request.headers["Accept"] = call.accept
         request.headers["X-Request-Id"] = call.request_id
-        request.body = call.body.raw
-        request.hooks = requests.hooks.default_hooks()
+        if call.body.content_type:
+            request.headers["Content-Type"] = call.body.content_type
+        if call.body.raw or call.method not in ("GET", "HEAD", "OPTIONS"):
+            request.headers["Content-Length"] = str(len(call.body.raw))
+            request.body = call.body.raw  # type: ignore[assignment]
+        request.hooks = _HOOKS
         return request
+
+
+def _length(raw: BaseHTTPResponse) -> int | None:
+    """The length a body that arrives in pieces will have, where that is known."""
+    return None if "content-encoding" in raw.headers else raw.length_remaining

@@ -1,11 +1,18 @@
 """The connection to an engine: tells a stale one from a dead engine, and refuses half an answer."""
 
 import http.client
+from contextvars import ContextVar
 from typing import Any
 
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from app.engines.hangup import Departure
+
+# The call that a connection works for. Between the session and its connections lie requests' and
+# urllib3's pools, which hand on nothing of ours.
+departure_of_call: ContextVar[Departure] = ContextVar("departure_of_call")
 
 
 class NothingReceived(ConnectionResetError):
@@ -66,11 +73,19 @@ class _Reusable:
     """Counts the answers of a connection, so that a reused one can be told from a fresh one."""
 
     response_class: Any = _Response
+    sock: Any = None
     _answers = 0
+    _departure: Departure | None = None
 
     def connect(self) -> None:
         self._answers = 0
         super().connect()  # type: ignore[misc]
+        self._attach()
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        if self.sock is not None:
+            self._attach()
+        super().request(*args, **kwargs)  # type: ignore[misc]
 
     def getresponse(self) -> Any:
         try:
@@ -82,6 +97,17 @@ class _Reusable:
         self._answers += 1
         return response
 
+    def _attach(self) -> None:
+        self._departure = departure_of_call.get(None)
+        if self._departure:
+            self._departure.attach(self.sock)
+
+    def detach(self) -> None:
+        """The call is done with this connection; its client may leave without harm to the next."""
+        if self._departure:
+            self._departure.detach()
+            self._departure = None
+
 
 class _Connection(_Reusable, HTTPConnection):
     pass
@@ -91,11 +117,20 @@ class _SecureConnection(_Reusable, HTTPSConnection):
     pass
 
 
-class _Pool(HTTPConnectionPool):
+class _Detaching:
+    """Parts a connection from its call before another call can have it."""
+
+    def _put_conn(self, connection: Any) -> None:
+        if connection is not None:
+            connection.detach()
+        super()._put_conn(connection)  # type: ignore[misc]
+
+
+class _Pool(_Detaching, HTTPConnectionPool):
     ConnectionCls = _Connection
 
 
-class _SecurePool(HTTPSConnectionPool):
+class _SecurePool(_Detaching, HTTPSConnectionPool):
     ConnectionCls = _SecureConnection
 
 

@@ -10,6 +10,7 @@ import urllib3
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ReadTimeoutError
 
 from app.engines.connection import StaleConnection
+from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 
 
@@ -22,16 +23,19 @@ class Limits:
 
 
 @contextmanager
-def mapped(url: str, limits: Limits) -> Iterator[None]:
+def mapped(url: str, limits: Limits, departure: Departure) -> Iterator[None]:
     """Turns what goes wrong between here and the engine at ``url`` into a GatewayError.
 
-    StaleConnection passes as it is: the caller may send the call once more.
+    What goes wrong after the client left is its leaving. StaleConnection passes as it is: the
+    caller may send the call once more.
     """
     try:
         yield
     except (
         requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError
     ) as error:
+        if departure.gone:
+            raise GatewayError(Kind.CLIENT_GONE, "the client left") from error
         causes = list(_causes(error))
         for cause in causes:
             if isinstance(cause, StaleConnection):
@@ -45,12 +49,13 @@ def _translate(causes: list[BaseException], url: str, limits: Limits) -> Gateway
     def among(*types: type[BaseException]) -> bool:
         return any(isinstance(cause, types) for cause in causes)
 
+    # A NewConnectionError is a ConnectTimeoutError to urllib3: refused, no route, no such name.
+    if among(NewConnectionError):
+        return GatewayError(Kind.ENGINE_UNAVAILABLE, f"no engine is listening at {url}")
     if among(ConnectTimeoutError, requests.ConnectTimeout):
         return _silent(limits.connect)
     if among(ReadTimeoutError, requests.ReadTimeout, TimeoutError):
         return _silent(limits.read)
-    if among(NewConnectionError):  # refused, no route, or a name that does not resolve
-        return GatewayError(Kind.ENGINE_UNAVAILABLE, f"no engine is listening at {url}")
     reason = " ".join(str(causes[-1]).split())[:200] or type(causes[-1]).__name__
     return GatewayError(Kind.UPSTREAM_ERROR, f"the connection to the engine failed: {reason}")
 

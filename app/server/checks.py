@@ -7,6 +7,8 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from app.settings import ServerSettings
 
+# Threads beside those that may wait for engines: health and lists answer when all of these do.
+RESERVE = 16
 ONE_WORKER = (
     "the gateway runs in one worker process: what is loaded, queued and counted lives in its "
     "memory, and a second worker would know nothing of it; use server.threads for more calls at "

@@ -1,28 +1,29 @@
-"""The OpenAI API under /v1."""
+"""The OpenAI API under /v1, and whatever else an engine speaks there."""
 
 from flask import Blueprint, Response
 
-from app.api.body import read_json
+from app.api.body import read_any, read_json
 from app.api.http import call_of, json_response, response_of, services
 from app.api.openai.response import model_object
 from app.api.openai.schemas import ChatView
-from app.errors import GatewayError, Kind
-
-_UNSUPPORTED = "'stream' is not supported by this gateway version"
+from app.api.view import AnyView
+from app.errors import GatewayError
 
 
 def blueprint(model_optional: bool) -> Blueprint:
     """The routes; with ``model_optional`` a request without a model means the default one."""
-    bp = Blueprint("openai", __name__, url_prefix="/v1")
+    bp = Blueprint("openai", __name__)
     chat_view = ChatView(partial=("model",) if model_optional else None)
+    any_view = AnyView()
 
     @bp.get("/models")
+    @bp.get("/v1/models")
     def models() -> Response:
         """Every model of the registry."""
         entries = services().registry.entries()
         return json_response({"object": "list", "data": [model_object(e) for e in entries]})
 
-    @bp.get("/models/<path:name>")
+    @bp.get("/v1/models/<path:name>")
     def model(name: str) -> Response:
         """One model; its name may hold slashes, encoded or not."""
         entry = services().registry.find(name)
@@ -30,12 +31,17 @@ def blueprint(model_optional: bool) -> Blueprint:
             raise GatewayError.unknown_model(name)
         return json_response(model_object(entry))
 
-    @bp.post("/chat/completions")
+    @bp.post("/v1/chat/completions")
     def chat() -> Response:
-        """A chat completion by the engine that serves the model."""
+        """A chat completion by the engine that serves the model, whole or as a stream."""
         body = read_json(chat_view)
-        if body.fields.get("stream"):
-            raise GatewayError(Kind.INVALID_FIELD, _UNSUPPORTED, param="stream")
-        return response_of(services().gateway.call(call_of(body)))
+        reply = services().gateway.call(call_of(body))
+        return response_of(reply, parts=body.choices)
+
+    @bp.post("/v1/<path:rest>")
+    def any_endpoint(rest: str) -> Response:
+        """Any other endpoint of the engine that serves the model in the body (JSON or form)."""
+        body = read_any(any_view)
+        return response_of(services().gateway.call(call_of(body)), parts=body.choices)
 
     return bp

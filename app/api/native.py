@@ -1,0 +1,42 @@
+"""llama-server's own endpoints and its unversioned spellings, at the addresses it has them.
+
+They are the engine's API, not the gateway's: statuses and errors of the engine pass as they are.
+"""
+
+from flask import Blueprint, Response, request
+
+from app.api.body import read_any
+from app.api.http import call_of, response_of, services
+from app.api.payload import OpaqueBody
+from app.api.view import AnyView
+
+_ASKED = ("/props", "/slots", "/lora-adapters")
+_TOLD = (
+    "/completion", "/infill", "/tokenize", "/detokenize", "/apply-template",
+    "/embedding", "/embeddings", "/rerank", "/reranking",
+    "/completions", "/chat/completions", "/responses", "/audio/transcriptions",
+)
+
+
+def blueprint() -> Blueprint:
+    """The routes; the model is the one in the body, or in the query of a GET, or the default."""
+    bp = Blueprint("native", __name__)
+    view = AnyView()
+
+    def tell() -> Response:
+        """Have the engine do something."""
+        body = read_any(view)
+        reply = services().gateway.call(call_of(body, verbatim=True))
+        return response_of(reply, parts=body.choices)
+
+    def ask() -> Response:
+        """Ask the engine about itself."""
+        model = request.args.get("model")
+        reply = services().gateway.call(call_of(OpaqueBody(), model=model, verbatim=True))
+        return response_of(reply)
+
+    for path in _TOLD:
+        bp.add_url_rule(path, f"tell {path}", tell, methods=["POST"])
+    for path in _ASKED:
+        bp.add_url_rule(path, f"ask {path}", ask, methods=["GET"])
+    return bp

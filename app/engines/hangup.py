@@ -1,0 +1,105 @@
+"""Notices clients that leave, and takes the engine's connection away from the thread that waits.
+
+A thread that waits for an engine does not look at its client. One thread here looks at all clients
+with epoll; a client that closes (or half-closes, which for HTTP means the same: RFC 9112, 9.6)
+wakes it, and shutting the engine's socket down wakes the waiting thread.
+"""
+
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_LEFT = select.EPOLLRDHUP
+
+
+class Departure:
+    """Whether the client of one call has left, and which socket to shut down when it does."""
+
+    def __init__(self, client: socket.socket | None) -> None:
+        self.client = client
+        self.gone = False
+        self._lock = threading.Lock()
+        self._engine: socket.socket | None = None
+
+    def attach(self, engine: socket.socket) -> None:
+        """From now on the engine's socket is shut down when the client leaves, or has left."""
+        with self._lock:
+            self._engine = engine
+            if self.gone:
+                _shut_down(engine)
+
+    def detach(self) -> None:
+        """The engine's socket is no longer this call's."""
+        with self._lock:
+            self._engine = None
+
+    def happen(self) -> None:
+        """The client has left."""
+        with self._lock:
+            self.gone = True
+            if self._engine is not None:
+                _shut_down(self._engine)
+
+
+class Hangups:
+    """Watches clients for as long as their calls run. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        """The watching thread starts with the first client, so a fork before it is harmless."""
+        self._lock = threading.Lock()
+        self._watched: dict[int, Departure] = {}
+        self._epoll: select.epoll | None = None
+
+    @contextmanager
+    def watch(self, client: socket.socket | None) -> Iterator[Departure]:
+        """A Departure that happens if the client leaves before the context ends."""
+        departure = Departure(client)
+        if client is None or client.fileno() < 0:
+            yield departure
+            return
+        descriptor = client.fileno()
+        epoll = self._started()
+        with self._lock:
+            self._watched[descriptor] = departure
+        epoll.register(descriptor, _LEFT | select.EPOLLONESHOT)
+        try:
+            yield departure
+        finally:
+            with self._lock:
+                del self._watched[descriptor]
+            epoll.unregister(descriptor)
+
+    def _started(self) -> select.epoll:
+        with self._lock:
+            if self._epoll is None:
+                self._epoll = select.epoll()
+                threading.Thread(target=self._run, name="hangups", daemon=True).start()
+            return self._epoll
+
+    def _run(self) -> None:
+        assert self._epoll is not None
+        while True:
+            for descriptor, _ in self._epoll.poll():
+                with self._lock:
+                    departure = self._watched.get(descriptor)
+                # The descriptor may be another client's by now: ask the socket itself.
+                if departure and departure.client and _has_left(departure.client):
+                    departure.happen()
+
+
+def _has_left(client: socket.socket) -> bool:
+    poll = select.poll()
+    try:
+        poll.register(client, select.POLLRDHUP)
+    except ValueError:  # closed meanwhile
+        return False
+    return bool(poll.poll(0))
+
+
+def _shut_down(engine: socket.socket) -> None:
+    try:
+        engine.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # closed already
