@@ -45,12 +45,13 @@ def _translate(causes: list[BaseException], url: str, limits: Limits) -> Gateway
     def among(*types: type[BaseException]) -> bool:
         return any(isinstance(cause, types) for cause in causes)
 
+    # A NewConnectionError is a ConnectTimeoutError to urllib3: refused, no route, no such name.
+    if among(NewConnectionError):
+        return GatewayError(Kind.ENGINE_UNAVAILABLE, f"no engine is listening at {url}")
     if among(ConnectTimeoutError, requests.ConnectTimeout):
         return _silent(limits.connect)
     if among(ReadTimeoutError, requests.ReadTimeout, TimeoutError):
         return _silent(limits.read)
-    if among(NewConnectionError):  # refused, no route, or a name that does not resolve
-        return GatewayError(Kind.ENGINE_UNAVAILABLE, f"no engine is listening at {url}")
     reason = " ".join(str(causes[-1]).split())[:200] or type(causes[-1]).__name__
     return GatewayError(Kind.UPSTREAM_ERROR, f"the connection to the engine failed: {reason}")
 
