@@ -6,6 +6,8 @@ import time
 
 from gunicorn.http.errors import NoMoreData
 
+_DISCARDED = 65536  # bytes at a time
+
 
 class Overdue(NoMoreData):
     """The request was not whole when its time was up."""
@@ -41,6 +43,21 @@ class ClientSocket(socket.socket):
             return super().recv(size, flags)
         except TimeoutError:
             raise Overdue() from None
+
+    def linger(self, seconds: float) -> None:
+        """Say that no more comes, and take what the client still sends, for so long at most.
+
+        Closing with bytes unread resets the connection, and the client may lose the answer.
+        """
+        until = time.monotonic() + seconds
+        try:
+            self.shutdown(socket.SHUT_WR)
+            while (left := until - time.monotonic()) > 0:
+                self.settimeout(left)
+                if not super().recv(_DISCARDED):
+                    return
+        except OSError:
+            return  # it left, or sends and sends
 
     def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]
         """As socket.sendall, but the time limit is for each piece the client takes, not for all.

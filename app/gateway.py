@@ -76,15 +76,19 @@ class Gateway:
         Without a name it is the default model; raises GatewayError where there is none.
         """
         asked = name or self._default_model()
-        target = self._aliases.get(normal(asked), asked)
+        target = self.unaliased(asked)
         if target in self._literal:  # the usual case costs no look at the registry
             return target
         entry = self._registry.find(target)
         return entry.name if entry else configured_name(target, self._served)
 
+    def unaliased(self, name: str) -> str:
+        """The name an alias stands for; any other name as it is."""
+        return self._aliases.get(normal(name), name)
+
     def knows(self, name: str) -> bool:
         """Whether a name stands in the registry or, letter by letter, in the configuration."""
-        target = self._aliases.get(normal(name), name)
+        target = self.unaliased(name)
         return target in self._literal or self._registry.find(target) is not None
 
     def loaded(self) -> dict[str, datetime]:

@@ -62,6 +62,8 @@ def _read(limit: int) -> bytearray:
     """The body's bytes; raises GatewayError where it is over ``limit``, cut, broken or too slow."""
     body = bytearray()
     size = 0
+    if (request.content_length or 0) > limit * _DRAIN:
+        raise _too_large(limit)
     try:
         for piece in _pieces(request.environ):
             size += len(piece)
@@ -77,9 +79,12 @@ def _read(limit: int) -> bytearray:
     except (OSError, ParseException):
         raise GatewayError(Kind.INVALID_BODY, "the request body is cut short or broken") from None
     if size > limit:
-        text = f"the request body is larger than {limit} bytes"
-        raise GatewayError(Kind.BODY_TOO_LARGE, text)
+        raise _too_large(limit)
     return body
+
+
+def _too_large(limit: int) -> GatewayError:
+    return GatewayError(Kind.BODY_TOO_LARGE, f"the request body is larger than {limit} bytes")
 
 
 def _pieces(environ: dict[str, Any]) -> Iterator[bytes]:

@@ -32,6 +32,8 @@ _TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.ENGINE_TIMEOUT: (504, _SERVER, "engine_timeout"),
 }
 
+# After these the rest of the request is still on its way, and no next one can be found behind it.
+_UNREAD = {Kind.BODY_TOO_SLOW, Kind.BODY_TOO_LARGE}
 # status → Anthropic type (docs.anthropic.com, API errors)
 _ANTHROPIC = {
     400: _INVALID, 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
@@ -53,6 +55,8 @@ def render(error: GatewayError) -> Response:
     response = Response(body, status, content_type="application/json")
     if status == 503:
         response.headers["Retry-After"] = "1"
+    if error.kind in _UNREAD:
+        response.headers["Connection"] = "close"
     return response
 
 

@@ -56,7 +56,8 @@ def _translate(causes: list[BaseException], url: str, limits: Limits) -> Gateway
         return _silent(limits.connect)
     if among(ReadTimeoutError, requests.ReadTimeout, TimeoutError):
         return _silent(limits.read)
-    reason = " ".join(str(causes[-1]).split())[:200] or type(causes[-1]).__name__
+    said = "".join(c if c.isprintable() else " " for c in str(causes[-1]))
+    reason = " ".join(said.split())[:200] or type(causes[-1]).__name__
     return GatewayError(Kind.UPSTREAM_ERROR, f"the connection to the engine failed: {reason}")
 
 

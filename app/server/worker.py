@@ -23,6 +23,7 @@ from app import jsontext
 from app.client_socket import ClientSocket
 from app.settings import ServerSettings
 
+_LINGER = 2.0  # s; for the client to take the last answer and to close
 _GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK)
 _STATUS: list[tuple[type[Exception], str]] = [
     (LimitRequestLine, "414 URI Too Long"),
@@ -66,9 +67,15 @@ class _GatewayWorker(ThreadWorker):
         connection.sock.deadline = time.monotonic() + self.settings.body_timeout
         keep = super().handle(connection)
         if keep is False:
-            # A graceful close waits for the client; here it does not hold up the event loop.
-            connection.close(graceful=True)
+            # Here, where waiting for the client does not hold up the event loop.
+            connection.sock.linger(_LINGER)
+            connection.close()
         return keep
+
+    def load_wsgi(self) -> None:
+        """Load the application; a response of it may close the connection."""
+        super().load_wsgi()
+        self.wsgi = _closing(self.wsgi)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that is no valid HTTP, or one that failed outside the application."""
@@ -82,6 +89,20 @@ class _GatewayWorker(ThreadWorker):
             client.sendall(_answer(status or "500 Internal Server Error", str(exc), path))
         except OSError:
             self.log.debug("the client of a refused request is gone")
+
+
+def _closing(application: Any) -> Any:
+    """``application``, whose header ``Connection: close`` gunicorn would else drop and forget."""
+
+    def call(environ: dict[str, Any], start_response: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            if ("Connection", "close") in headers:
+                start_response.__self__.force_close()
+            return start_response(status, headers, exc_info)
+
+        return application(environ, start)
+
+    return call
 
 
 def _answer(status: str, reason: str, path: str) -> bytes:

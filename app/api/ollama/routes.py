@@ -57,10 +57,7 @@ def _entry(fields: dict[str, Any]) -> Entry:
     name = fields.get("model") or fields.get("name") or ""
     if not name.strip():
         raise GatewayError(Kind.INVALID_FIELD, "model is required", param="model")
-    entry = services().registry.find(name)
-    if entry is None:
-        raise GatewayError.unknown_model(name)
-    return entry
+    return services().entry(name)
 
 
 def _facts(entry: Entry) -> Facts:

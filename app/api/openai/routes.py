@@ -1,13 +1,20 @@
 """The OpenAI API under /v1, and whatever else an engine speaks there."""
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
+from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from app.api.body import read_any, read_json
 from app.api.http import call_of, json_response, response_of, services
 from app.api.openai.response import model_object
 from app.api.openai.schemas import ChatView
 from app.api.view import AnyView
-from app.errors import GatewayError
+
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_ENDPOINTS = {
+    "completions", "embeddings", "rerank", "reranking", "responses", "messages",
+    "messages/count_tokens", "audio/transcriptions", "audio/translations", "audio/speech",
+    "images/generations", "images/edits", "images/variations",
+}
 
 
 def blueprint(model_optional: bool) -> Blueprint:
@@ -26,10 +33,7 @@ def blueprint(model_optional: bool) -> Blueprint:
     @bp.get("/v1/models/<path:name>")
     def model(name: str) -> Response:
         """One model; its name may hold slashes, encoded or not."""
-        entry = services().registry.find(name)
-        if entry is None:
-            raise GatewayError.unknown_model(name)
-        return json_response(model_object(entry))
+        return json_response(model_object(services().entry(name)))
 
     @bp.post("/v1/chat/completions")
     def chat() -> Response:
@@ -38,10 +42,19 @@ def blueprint(model_optional: bool) -> Blueprint:
         reply = services().gateway.call(call_of(body))
         return response_of(reply, parts=body.choices)
 
-    @bp.post("/v1/<path:rest>")
+    @bp.route("/v1/<path:rest>", methods=_METHODS, provide_automatic_options=False)
     def any_endpoint(rest: str) -> Response:
         """Any other endpoint of the engine that serves the model in the body (JSON or form)."""
+        _require_post(rest)
         body = read_any(any_view)
         return response_of(services().gateway.call(call_of(body)), parts=body.choices)
 
     return bp
+
+
+def _require_post(rest: str) -> None:
+    """Raise the error for a method that the endpoint does not have: there is no GET of unknowns."""
+    if rest.partition("/")[0] == "models" and request.method not in ("GET", "HEAD"):
+        raise MethodNotAllowed(["GET", "HEAD"])
+    if request.method != "POST":
+        raise MethodNotAllowed(["POST"]) if rest in _ENDPOINTS else NotFound()
