@@ -82,14 +82,6 @@ def test_the_engine_gets_its_own_key_and_no_other(
     assert keys.chat(model, headers).all("Authorization") == sent
 
 
-def test_probes_carry_the_engines_key(keys: Keys) -> None:
-    """Whatever the gateway asks the engine by itself is authorised like a call."""
-    for request in keys.engines["own"].probes:
-        assert request.all("Authorization") == [f"Bearer {ENGINE_KEY}"]
-    for request in keys.engines["none"].probes:
-        assert request.all("Authorization") == []
-
-
 def test_one_users_cookie_is_not_the_next_users(
         gateway: GatewayProcess, engine: RawEngine) -> None:
     """A cookie that the engine sets goes out with no later call."""

@@ -44,7 +44,7 @@ def proxied(direct: GatewayProcess, start_nginx: StartNginx) -> str:
     return start_nginx(f"location / {{ proxy_pass {direct.url}; }}").url
 
 
-@pytest.fixture(params=["direct", "nginx"])
+@pytest.fixture(params=["direct", pytest.param("nginx", marks=pytest.mark.nginx)])
 def url(request: pytest.FixtureRequest, direct: GatewayProcess) -> str:
     """Both ways to the gateway."""
     return direct.url if request.param == "direct" else request.getfixturevalue("proxied")
