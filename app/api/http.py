@@ -1,10 +1,12 @@
 """Between Flask and the road: request → Call, Reply → response, and JSON of our own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from flask import Response, current_app, request
+from flask import Blueprint, Response, current_app, request
+from flask.blueprints import BlueprintSetupState
+from werkzeug.routing import Rule
 
 from app import jsontext
 from app.api import stream
@@ -18,6 +20,20 @@ def services() -> Services:
     """What the blueprints may use."""
     found: Services = current_app.extensions["loop"]
     return found
+
+
+def any_method(blueprint: Blueprint, rule: str) -> Callable[[Callable[..., Response]], None]:
+    """Registers a view for every method there is; Flask itself wants them all named."""
+
+    def register(view: Callable[..., Response]) -> None:
+        def add(state: BlueprintSetupState) -> None:
+            endpoint = f"{blueprint.name}.{view.__name__}"
+            state.app.url_map.add(Rule(rule, endpoint=endpoint))
+            state.app.view_functions[endpoint] = view
+
+        blueprint.record(add)
+
+    return register
 
 
 def call_of(body: Body, **facts: Any) -> Call:

@@ -6,19 +6,18 @@ from urllib.parse import unquote
 from flask import Blueprint, Response
 
 from app.api.body import read_opaque
-from app.api.http import call_of, raw_target, response_of, services
+from app.api.http import any_method, call_of, raw_target, response_of, services
 from app.errors import GatewayError, Kind
 
 _PREFIX = "/upstream/"
 _MAX_SEGMENTS = 8  # of a model's name
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 def blueprint() -> Blueprint:
     """The route."""
     bp = Blueprint("upstream", __name__)
 
-    @bp.route("/upstream/<path:rest>", methods=_METHODS, provide_automatic_options=False)
+    @any_method(bp, "/upstream/<path:rest>")
     def upstream(rest: str) -> Response:
         """Whatever is asked of one model's engine, and whatever it answers."""
         raw = raw_target().removeprefix(_PREFIX)

@@ -82,16 +82,22 @@ def test_show_tells_its_faults_in_one_text(
     assert answer.status == status and ollama_error(answer)
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
 @pytest.mark.parametrize("path", [
     "/v1/nope", "/v1/nope/deeper", "/v1/models/", "/v1/chat", "/v1/chat/completions/",
     "/v1//chat/completions", "/v1/%ff", "/v1/nope?x=/api/", "/v1", "/v1/"])
 def test_an_unknown_url_of_v1_is_a_404(gateway: GatewayProcess, method: str, path: str) -> None:
     """No redirect and no page: the OpenAI envelope."""
-    answer = fetch(gateway.url, method, path, b"{}" if method == "POST" else None)
+    answer = fetch(gateway.url, method, path)
     assert answer.status in ((404, 405) if path == "/v1/models/" else (404,))
     error = openai_error(answer)
     assert (error["type"], error["code"]) == (INVALID, None) or path == "/v1/models/"
+
+
+def test_a_post_of_v1_that_names_no_model_is_a_400(gateway: GatewayProcess) -> None:
+    """Whether an engine knows the path, only the engine knows; which engine, the model says."""
+    error = openai_error(post(gateway.url, "/v1/nope", {"input": "hi"}))
+    assert (error["type"], error["param"]) == (INVALID, "model")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])

@@ -4,14 +4,13 @@ from flask import Blueprint, Response, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from app.api.body import read_any, read_json
-from app.api.http import call_of, json_response, response_of, services
+from app.api.http import any_method, call_of, json_response, response_of, services
 from app.api.openai.response import model_object
 from app.api.openai.schemas import ChatView
 from app.api.view import AnyView
 
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _ENDPOINTS = {
-    "completions", "embeddings", "rerank", "reranking", "responses", "messages",
+    "chat/completions", "completions", "embeddings", "rerank", "reranking", "responses", "messages",
     "messages/count_tokens", "audio/transcriptions", "audio/translations", "audio/speech",
     "images/generations", "images/edits", "images/variations",
 }
@@ -42,7 +41,7 @@ def blueprint(model_optional: bool) -> Blueprint:
         reply = services().gateway.call(call_of(body))
         return response_of(reply, parts=body.choices)
 
-    @bp.route("/v1/<path:rest>", methods=_METHODS, provide_automatic_options=False)
+    @any_method(bp, "/v1/<path:rest>")
     def any_endpoint(rest: str) -> Response:
         """Any other endpoint of the engine that serves the model in the body (JSON or form)."""
         _require_post(rest)
