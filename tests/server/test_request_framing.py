@@ -181,7 +181,6 @@ LONG = {
     "chunks": (["Transfer-Encoding: chunked"], chunked(sized(LIMIT + 1), 65536) + b"0\r\n\r\n"),
     "far": ([f"Content-Length: {20 * LIMIT}"], sized(20 * LIMIT)),
     "announced_length": (["Content-Length: 99999999999999"], b""),
-    "announced_chunk": (["Transfer-Encoding: chunked"], b"FFFFFFFFFFFF\r\n"),
 }
 
 
