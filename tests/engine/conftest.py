@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.demo import install
+from app.launcher.demo import install
 from tests.engine.engine_process import EngineProcess
 
 ROOT = Path(__file__).resolve().parents[2]

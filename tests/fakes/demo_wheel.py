@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.catalog.registry import Registry
-from app.demo import SMOLLM2
+from app.launcher.demo import SMOLLM2
 from tests.fakes.registry_home import LLAMA
 
 CONTENT = LLAMA + bytes(range(256)) * 8192  # two pieces of copying

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -39,6 +41,10 @@ def wait_until(reached: Callable[[], object], what: str, patience: float = PATIE
 
 
 def wait_until_gone(pids: Iterable[int]) -> None:
-    """Block until none of the processes runs; raises AssertionError when one stays."""
+    """Block until none of the processes runs; one that stays is killed and an AssertionError."""
     for pid in pids:
-        wait_until(lambda pid=pid: not running(pid), f"the end of process {pid}")
+        try:
+            wait_until(lambda pid=pid: not running(pid), f"the end of process {pid}")
+        except AssertionError:
+            os.kill(pid, signal.SIGKILL)
+            raise

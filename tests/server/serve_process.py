@@ -1,4 +1,4 @@
-"""A real `python -m app.serve` with files, registry and home directory of its own."""
+"""A real `python -m app.launcher.serve` with files, registry and home directory of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ServeProcess:
     def __enter__(self) -> ServeProcess:
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "app.serve", *self._arguments], cwd=ROOT,
+                [sys.executable, "-m", "app.launcher.serve", *self._arguments], cwd=ROOT,
                 env=self._environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True)
         return self

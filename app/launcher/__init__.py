@@ -1,0 +1,1 @@
+"""What scripts/serve runs: the gateway, an engine behind it, and a first model."""

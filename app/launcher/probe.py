@@ -1,0 +1,59 @@
+"""A server seen from this machine: its address, what it answers, and a line to try it with."""
+
+import json
+import shlex
+from http.client import HTTPConnection, HTTPException
+from ipaddress import ip_address
+
+_LIMIT = 2.0  # s for one answer
+_LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
+
+
+def reachable(address_to_listen_on: str) -> str:
+    """The host by which this machine reaches a server that listens there."""
+    host = address_to_listen_on.strip("[]")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return "127.0.0.1" if address.version == 4 else "::1"
+    return host
+
+
+def url(host: str, port: int) -> str:
+    """The address of a server, as one writes it."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def answer(host: str, port: int, path: str) -> bytes | None:
+    """What a 200 to GET `path` carries; None for any other answer, and for none within 2 s."""
+    connection = HTTPConnection(host, port, timeout=_LIMIT)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.read(_LARGEST_ANSWER) if response.status == 200 else None
+    except (OSError, HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def first_model(host: str, port: int) -> str | None:
+    """The first model that the gateway lists."""
+    try:
+        models = json.loads(answer(host, port, "/v1/models") or b"{}")["data"]
+        return str(models[0]["id"])
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def curl(base: str, model: str | None) -> str:
+    """A line for a shell: a short chat with the model, or without one the list of models."""
+    if model is None:
+        return f"curl -s {shlex.quote(base + '/v1/models')}"
+    message = {"role": "user", "content": "Write one short sentence about the sea."}
+    body = json.dumps({"model": model, "max_tokens": 40, "messages": [message]},
+                      separators=(",", ":"))
+    return (f"curl -s {base}/v1/chat/completions -H 'Content-Type: application/json' "
+            f"-d {shlex.quote(body)}")
