@@ -1,88 +1,101 @@
-"""What a model file says about itself, cached for as long as the file stays the same."""
+"""What models and their files say, cached for as long as the files stay the same."""
 
-import logging
-import math
+import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from app.catalog import gguf
-from app.catalog.signature import Signature, signature
+from app.catalog.file_facts import NOTHING, Facts, read
+from app.catalog.manifest import Entry
+from app.catalog.model_facts import ModelFacts, parts_of, projector_of
+from app.catalog.signature import Signature, signature, unchanged
 
-log = logging.getLogger(__name__)
+__all__ = ["Facts", "FactsCache", "ModelFacts"]
 
-_MODELS = 4096  # files remembered; the one looked at longest ago is forgotten first
-_UNKNOWN = "unknown"
+_REMEMBERED = 4096  # files, and models; the one read longest ago is forgotten first
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
-class Facts:
-    """The metadata of one GGUF file: scalars and texts by key, in file order, fit for JSON."""
+class _FileRead:
+    """What a file said; ``settled``: it was old enough then for a change to show."""
 
-    values: dict[str, Any]
-
-    @property
-    def architecture(self) -> str:
-        """``general.architecture``, or "unknown"."""
-        return str(self.values.get("general.architecture", _UNKNOWN)) or _UNKNOWN
-
-    @property
-    def size_label(self) -> str:
-        """``general.size_label``, such as 7B, or "" where the file has none."""
-        return str(self.values.get("general.size_label", ""))
-
-    @property
-    def context_length(self) -> int:
-        """Tokens the model was trained to read at once; 0 where the file does not say."""
-        found = self.values.get(f"{self.architecture}.context_length", 0)
-        return found if isinstance(found, int) else 0
+    facts: Facts
+    settled: bool
 
 
-_NOTHING = Facts({})
+@dataclass(frozen=True)
+class _ModelRead:
+    """What was made of a model, and of what: each file's signature, None for a missing one."""
+
+    model: ModelFacts
+    files: tuple[tuple[str, Signature | None], ...]
+
+    def still_holds(self, entry: Entry) -> bool:
+        """Whether nothing has changed; costs a stat per file."""
+        return self.model.entry is entry and all(
+            unchanged(path, seen) for path, seen in self.files)
 
 
 class FactsCache:
-    """Facts by path. Safe to use from many threads; a file that is new or changed is read."""
+    """Facts of files and of models. Safe to use from many threads; what is new is read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[Signature, Facts] = OrderedDict()
+        self._files: OrderedDict[Signature, _FileRead] = OrderedDict()
+        self._models: OrderedDict[str, _ModelRead] = OrderedDict()
 
     def of(self, path: Path) -> Facts:
         """The facts of a file; none where it is missing or no whole GGUF file, logged once."""
         found = signature(path)
         if found is None:
-            return _NOTHING
+            return NOTHING
         with self._lock:
-            known = self._known.get(found)
-            if known is not None:
-                self._known.move_to_end(found)
-                return known
-        facts = _read(path)
-        if found.settled:
-            self._remember(found, facts)
+            known = self._files.get(found)
+        if known and known.settled:
+            return known.facts
+        settled = found.settled
+        facts = read(path, quiet=known is not None)
+        self._remember(self._files, found, _FileRead(facts, settled))
         return facts
 
-    def _remember(self, found: Signature, facts: Facts) -> None:
+    def of_model(self, entry: Entry) -> ModelFacts:
+        """What is known of a model of the registry: the same object until something changes."""
         with self._lock:
-            self._known[found] = facts
-            if len(self._known) > _MODELS:
-                self._known.popitem(last=False)
+            known = self._models.get(entry.name)
+        if known and known.still_holds(entry):
+            return known.model
+        files = self._looked_at(entry)
+        settled = all(seen is None or seen.settled for _, seen in files)
+        model = self._read(entry)
+        if settled:
+            self._remember(self._models, entry.name, _ModelRead(model, files))
+        return model
 
+    def _looked_at(self, entry: Entry) -> tuple[tuple[str, Signature | None], ...]:
+        named = [entry.first, *parts_of(entry), projector_of(entry)]
+        paths = {os.fspath(entry.directory / file.path): None for file in named if file}
+        return tuple((path, signature(path)) for path in paths)
 
-def _read(path: Path) -> Facts:
-    try:
-        metadata = gguf.read(path)
-    except (gguf.GgufError, OSError) as error:
-        log.warning("the model file %s has no readable metadata: %s", path, error)
-        return _NOTHING
-    if not metadata.complete:
-        log.warning("the model file %s is incomplete: it ends before its tensors", path)
-    return Facts({key: _finite(value) for key, value in metadata.values.items()})
+    def _read(self, entry: Entry) -> ModelFacts:
+        counted = [self.of(entry.directory / part.path).parameters for part in parts_of(entry)]
+        beside = projector_of(entry)
+        projector = self.of(entry.directory / beside.path) if beside else NOTHING
+        return ModelFacts(
+            entry=entry,
+            file=self.of(entry.first_file),
+            parameters=0 if None in counted else sum(count or 0 for count in counted),
+            projector=projector if projector.architecture == "clip" else None,
+        )
 
-
-def _finite(value: Any) -> Any:
-    """``value``, or None for a number that JSON cannot hold."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    def _remember(
+        self, store: "OrderedDict[_Key, _Value]", key: _Key, value: _Value
+    ) -> None:
+        with self._lock:
+            store[key] = value
+            store.move_to_end(key)
+            if len(store) > _REMEMBERED:
+                store.popitem(last=False)

@@ -2,7 +2,7 @@
 
 Layout: the GGUF specification (ggml, docs/gguf.md). Versions 2 and 3, both byte orders. Only the
 key-value section is read, in small pieces and without a memory map, which would end the process
-when somebody truncates the file.
+when somebody truncates the file. ``gguf_tensors`` goes on from there.
 """
 
 import os
@@ -14,7 +14,7 @@ from app.catalog.gguf_float32 import shortest
 from app.catalog.gguf_arrays import ArrayReader
 from app.catalog.gguf_source import ARRAY, FLOAT32, NUMBER_CODES, TEXT, GgufError, Source
 
-__all__ = ["GgufError", "Metadata", "read", "read_from"]
+__all__ = ["GgufError", "Metadata", "open_file", "read", "read_from", "read_source"]
 
 ByteOrder = Literal["little", "big"]
 MAX_KEYS = 65_536  # known files have less than a hundred
@@ -48,13 +48,17 @@ def read(path: str | os.PathLike[str], arrays: bool = False) -> Metadata:
     opened or read. Never blocks on a pipe or a device. Looks at the first 128 MiB at most; a file
     cut short meanwhile gives an error, never half a value.
     """
-    with _open(path) as file:
+    with open_file(path) as file:
         return read_from(file, os.fstat(file.fileno()).st_size, arrays)
 
 
 def read_from(file: BinaryIO, size: int, arrays: bool = False) -> Metadata:
     """As `read`, for an open file of `size` bytes, which must be seekable and stays open."""
-    source = Source(file, size)
+    return read_source(Source(file, size), arrays)
+
+
+def read_source(source: Source, arrays: bool = False) -> Metadata:
+    """As `read`, for a source at its start; it is at the start of the tensor list then."""
     version, order = _version(source)
     tensor_count = source.number("Q")
     values = _values(source, source.number("Q"), arrays)
@@ -62,7 +66,11 @@ def read_from(file: BinaryIO, size: int, arrays: bool = False) -> Metadata:
     return Metadata(version, order, tensor_count, values, complete)
 
 
-def _open(path: str | os.PathLike[str]) -> BinaryIO:
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """A regular file, open for reading; whoever gets it closes it.
+
+    Raises GgufError for anything that is no regular file, and OSError. Never blocks.
+    """
     try:
         # Without O_NONBLOCK, opening a pipe waits for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from app.catalog.manifest import MAX_BYTES, BadManifest, Entry, parse
@@ -70,12 +71,18 @@ def _manifests(models: Path) -> list[Path]:
     """Where a manifest may be, sorted by directory."""
     try:
         with os.scandir(models) as directories:
-            return sorted(Path(item.path) / "manifest.json" for item in directories)
+            return [_manifest(path) for path in sorted(item.path for item in directories)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         log.warning("the registry %s cannot be listed: %s", models, error.strerror)
         return []
+
+
+@lru_cache(maxsize=65_536)
+def _manifest(directory: str) -> Path:
+    """Where a directory's manifest is; the same Path each time, as making one costs a stat."""
+    return Path(directory, "manifest.json")
 
 
 def _refresh(path: Path, before: dict[Path, _Read]) -> _Read | None:

@@ -28,7 +28,10 @@ INFO = {
     "general.file_type": 0, "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "qwen2",
 }
 DETAILS = {"parent_model": "", "format": "gguf", "family": "llama", "families": ["llama"],
-           "parameter_size": "", "quantization_level": "F32"}
+           "parameter_size": "", "quantization_level": "F32",
+           "context_length": 4096, "embedding_length": 256}
+META = (b'"context_length":4096,"max_model_len":4096,'
+        b'"meta":{"n_ctx_train":4096,"size":328377376,"ftype":"F32"}')
 ENGINE_TYPE = "application/json; charset=utf-8"
 
 
@@ -125,8 +128,8 @@ def test_models_come_from_the_registry(lesson: Lesson) -> None:
     """Example 5: two models by name, the unfinished pull is none."""
     is_answer(get(lesson.url, "/v1/models"), 200, (
         b'{"object":"list","data":[{"id":"example-org/Tiny-Chat-GGUF:F32","object":"model",'
-        b'"created":1790949600,"owned_by":"loop"},{"id":"example-org/Tiny-Coder-GGUF:F32",'
-        b'"object":"model","created":1790847000,"owned_by":"loop"}]}'))
+        b'"created":1790949600,"owned_by":"loop",%b},{"id":"example-org/Tiny-Coder-GGUF:F32",'
+        b'"object":"model","created":1790847000,"owned_by":"loop",%b}]}' % (META, META)))
 
 
 def test_broken_json_has_the_one_error_shape(lesson: Lesson) -> None:
@@ -208,7 +211,7 @@ def test_a_wrong_field_is_named(
 def test_tags_list_the_registry(lesson: Lesson) -> None:
     """Example 14: what the manifest and the GGUF file say, on one line."""
     models = [{"name": name, "model": name, "modified_at": pulled, "size": SIZE, "digest": SHA,
-               "details": DETAILS}
+               "details": DETAILS, "capabilities": ["completion"]}
               for name, pulled in ((TALKER, "2026-10-02T14:00:00Z"),
                                    (CODER, "2026-10-01T09:30:00Z"))]
     is_answer(get(lesson.url, "/api/tags"), 200, compact({"models": models}))

@@ -1,14 +1,17 @@
 """The Ollama API under /api, and the line by which clients know an Ollama server."""
 
+from datetime import datetime, timezone
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from app.api.body import read_json
 from app.api.http import json_response, services
-from app.api.ollama import response
+from app.api.ollama import objects
 from app.api.ollama.schemas import ShowView
-from app.catalog.facts import Facts
+from app.api.ollama.show import Asked, show as show_object
+from app.catalog.facts import ModelFacts
+from app.catalog.file_facts import read_with_arrays
 from app.catalog.manifest import Entry
 from app.errors import GatewayError, Kind
 
@@ -19,6 +22,7 @@ def blueprint() -> Blueprint:
     """The routes; Flask answers HEAD wherever there is a GET."""
     bp = Blueprint("ollama", __name__)
     show_view = ShowView()
+    tag_list = objects.TagList()
 
     @bp.get("/")
     def alive() -> Response:
@@ -32,33 +36,41 @@ def blueprint() -> Blueprint:
 
     @bp.get("/api/tags")
     def tags() -> Response:
-        """Every model of the registry."""
-        models = [response.tag(e, _facts(e)) for e in services().registry.entries()]
-        return json_response({"models": models})
+        """Every model of the registry, sorted by name."""
+        models = map(services().facts.of_model, services().registry.entries())
+        return Response(tag_list.document(models), content_type="application/json")
 
     @bp.post("/api/show")
     def show() -> Response:
-        """What the registry and the model's file say about one model."""
-        entry = _entry(read_json(show_view, empty="missing request body").fields)
-        return json_response(response.show(entry, _facts(entry)))
+        """What the registry, the model's files and its engine say about one model."""
+        fields = read_json(show_view, empty="missing request body").fields
+        name = _name(fields)
+        entry = services().entry(name)
+        arrays = read_with_arrays(entry.first_file) if fields.get("verbose") else None
+        asked = Asked(name, request.headers.get("User-Agent", ""), arrays)
+        return json_response(show_object(_model(entry), asked))
 
     @bp.get("/api/ps")
     def ps() -> Response:
-        """The models that count as loaded."""
+        """The models that count as loaded; the one that stays longest comes first."""
+        now = datetime.now(timezone.utc)
         loaded = services().gateway.loaded().items()
-        found = ((services().registry.find(name), until) for name, until in loaded)
-        models = [response.running(e, _facts(e), until) for e, until in found if e]
+        ends = {name: objects.expiry(until, now) for name, until in loaded}
+        names = sorted(ends, key=lambda name: ends[name], reverse=True)
+        found = ((services().registry.find(name), ends[name]) for name in names)
+        models = [objects.running(_model(entry), end) for entry, end in found if entry]
         return json_response({"models": models})
 
     return bp
 
 
-def _entry(fields: dict[str, Any]) -> Entry:
-    name = fields.get("model") or fields.get("name") or ""
+def _name(fields: dict[str, Any]) -> str:
+    """The model's name as the client has it; ``name`` is the older word."""
+    name = str(fields.get("model") or fields.get("name") or "")
     if not name.strip():
         raise GatewayError(Kind.INVALID_FIELD, "model is required", param="model")
-    return services().entry(name)
+    return name
 
 
-def _facts(entry: Entry) -> Facts:
-    return services().facts.of(entry.first_file)
+def _model(entry: Entry) -> ModelFacts:
+    return services().facts.of_model(entry)

@@ -1,6 +1,6 @@
 """Views of Ollama bodies."""
 
-from app.api.view import Text, View
+from app.api.view import Flag, Text, View
 
 
 class ShowView(View):
@@ -8,3 +8,4 @@ class ShowView(View):
 
     model = Text(allow_none=True)
     name = Text(allow_none=True)
+    verbose = Flag(allow_none=True)

@@ -2,11 +2,27 @@
 
 from typing import Any
 
-from app.catalog.manifest import Entry
+from app.catalog.facts import ModelFacts
+from app.engine_facts import EngineFacts
 
 
-def model_object(entry: Entry) -> dict[str, Any]:
-    """The model object of GET /v1/models; ``created`` is when the model was pulled."""
+def model_object(model: ModelFacts, engine: EngineFacts | None = None) -> dict[str, Any]:
+    """The model object of GET /v1/models; ``created`` is when the model was pulled.
+
+    Beside OpenAI's four fields: the tokens that one call may use, under the names that vLLM's and
+    OpenRouter's clients know, and llama-server's ``meta``. What is not known is left out, as a
+    client would take 0 or null for a value.
+    """
+    context = model.context_length(engine)
+    meta = {
+        "n_ctx_train": model.file.context_length,
+        "n_params": model.parameters,
+        "size": model.entry.size,
+        "ftype": model.quantization(engine),
+    }
     return {
-        "id": entry.name, "object": "model", "created": entry.created, "owned_by": "loop",
+        "id": model.entry.name, "object": "model", "created": model.entry.created,
+        "owned_by": "loop",
+        **({"context_length": context, "max_model_len": context} if context else {}),
+        "meta": {key: value for key, value in meta.items() if value},
     }

@@ -26,13 +26,13 @@ def blueprint(model_optional: bool) -> Blueprint:
     @bp.get("/v1/models")
     def models() -> Response:
         """Every model of the registry."""
-        entries = services().registry.entries()
-        return json_response({"object": "list", "data": [model_object(e) for e in entries]})
+        models = map(services().facts.of_model, services().registry.entries())
+        return json_response({"object": "list", "data": [model_object(m) for m in models]})
 
     @bp.get("/v1/models/<path:name>")
     def model(name: str) -> Response:
         """One model; its name may hold slashes, encoded or not."""
-        return json_response(model_object(services().entry(name)))
+        return json_response(model_object(services().facts.of_model(services().entry(name))))
 
     @bp.post("/v1/chat/completions")
     def chat() -> Response:

@@ -1,0 +1,133 @@
+"""POST /api/embed and POST /api/embeddings."""
+
+import math
+import re
+import time
+from typing import Any
+
+from flask import Response
+
+from app import jsontext
+from app.api.http import json_response, services
+from app.api.ollama.reading import read_call
+from app.api.ollama.refusal import Refusal, invalid, quoted
+from app.api.ollama.rendering import JSON, arrived
+from app.api.ollama.request import keep_alive
+from app.api.ollama.request.ask import Ask
+from app.api.ollama.request.fields import flag, text
+from app.api.ollama.sending import Sender
+from app.api.ollama.target import Target, target_of
+from app.errors import GatewayError, Kind
+
+TOO_LONG = "the input length exceeds the context length"
+# In how many ways engines say that an input is too long.
+_LENGTH = re.compile(
+    "too large|context size|context length|physical batch size|exceeds the available context"
+)
+_BATCH = re.compile(r"current batch size: (\d+)")
+_SPECIAL = 2  # tokens that the engine may put around an input
+
+Inputs = list[str] | list[list[int]]
+
+
+def embed() -> Response:
+    """A vector of length 1 for each input."""
+    started = arrived()
+    fields = read_call()
+    target = target_of(fields, empty=invalid("model is required"))
+    inputs = _inputs(fields.get("input"))
+    sender = Sender(target)
+    loaded = time.monotonic()
+    vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
+    _keep(fields, target)
+    size = fields.get("dimensions")
+    found = {"model": target.asked, "embeddings": [_unit(_cut(v, size)) for v in vectors]}
+    if inputs:
+        found["total_duration"] = max(1, round((time.monotonic() - started) * 1e9))
+        found["load_duration"] = max(1, round((loaded - started) * 1e9))
+        found["prompt_eval_count"] = max(1, tokens)
+    return json_response(found, JSON)
+
+
+def embeddings() -> Response:
+    """The vector of one prompt, as the engine has it."""
+    fields = read_call()
+    target = target_of(fields, empty=invalid("model is required"))
+    prompt = text(fields.get("prompt"), "prompt")
+    vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
+    _keep(fields, target)
+    return json_response({"embedding": vectors[0]}, JSON)
+
+
+def _inputs(value: Any) -> list[str]:
+    """The texts to embed; an empty one, which engines refuse, as a space."""
+    if value is None or value == "":
+        return []
+    items = value if isinstance(value, list) else [value]
+    if not all(isinstance(item, str) for item in items):
+        raise invalid("invalid input type")
+    return [text(item, "input") or " " for item in items]
+
+
+def _vectors(
+    inputs: list[str], fields: dict[str, Any], target: Target, sender: Sender
+) -> tuple[list[list[float]], int]:
+    """The vectors in the order of the inputs, and how many tokens went in. Raises Refusal."""
+    truncate = flag(fields.get("truncate"), "truncate", True)
+    try:
+        return _asked(inputs, target, sender)
+    except (Refusal, GatewayError) as error:
+        said = error.text if isinstance(error, Refusal) else error.message
+        if not _LENGTH.search(said):
+            raise
+        if not truncate or not target.facts.is_llama_server:
+            raise invalid(TOO_LONG) from None
+    batch = _BATCH.search(said)
+    limits = [target.facts.slot_context, int(batch[1]) if batch else 0]
+    limit = min(found for found in limits if found) - _SPECIAL if any(limits) else 0
+    if limit <= 0:
+        raise invalid(TOO_LONG)
+    return _asked([_shortened(each, limit, sender) for each in inputs], target, sender)
+
+
+def _asked(inputs: Inputs, target: Target, sender: Sender) -> tuple[list[list[float]], int]:
+    reply = sender.send(Ask("/v1/embeddings", {"input": inputs}, "embedding"))
+    try:
+        found = jsontext.decode(reply.body)
+        data = sorted(found["data"], key=lambda item: item["index"])
+        vectors = [[float(number) for number in item["embedding"]] for item in data]
+        tokens = found.get("usage", {}).get("prompt_tokens", 0)
+    except (jsontext.JsonError, LookupError, TypeError, ValueError, AttributeError):
+        text = "the engine did not answer with embeddings"
+        raise GatewayError(Kind.UPSTREAM_ERROR, text) from None
+    finally:
+        reply.close()
+    if len(vectors) != len(inputs):
+        text = f"the engine answered {len(inputs)} inputs with {len(vectors)} embeddings"
+        raise GatewayError(Kind.UPSTREAM_ERROR, text)
+    return vectors, tokens if isinstance(tokens, int) else 0
+
+
+def _shortened(value: str, limit: int, sender: Sender) -> list[int]:
+    body = {"content": value, "add_special": False}
+    tokens: list[int] = sender.look_up("/tokenize", body, "tokens")[:limit]
+    return tokens
+
+
+def _cut(vector: list[float], size: Any) -> list[float]:
+    if size is None or size == 0:
+        return vector
+    if not isinstance(size, (int, float)) or isinstance(size, bool) or size < 0:
+        raise invalid(f"dimensions must be a whole number, not {quoted(str(size))}")
+    return vector[:int(size)]
+
+
+def _unit(vector: list[float]) -> list[float]:
+    """The vector at length 1; one of zeros stays as it is."""
+    length = math.sqrt(math.fsum(number * number for number in vector))
+    return [number / length for number in vector] if length else vector
+
+
+def _keep(fields: dict[str, Any], target: Target) -> None:
+    gateway = services().gateway
+    gateway.keep(target.name, keep_alive.of(fields, gateway.keep_alive))

@@ -1,0 +1,23 @@
+"""What a request is refused with, in the words that clients know from Ollama."""
+
+_LONGEST = 200  # characters of the client's own text that an error repeats
+
+
+class Refusal(Exception):
+    """A request that cannot be answered; the client gets ``status`` and ``{"error": text}``."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+def invalid(text: str) -> Refusal:
+    """The refusal of a request that is itself wrong."""
+    return Refusal(400, text)
+
+
+def quoted(text: str) -> str:
+    """``text`` in double quotes as Go prints it, cut where it is long."""
+    shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

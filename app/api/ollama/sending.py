@@ -1,0 +1,132 @@
+"""Sends what an Ollama request became to the engine, and tells its refusals in Ollama's way."""
+
+from dataclasses import replace
+from typing import Any
+
+from app import jsontext
+from app.api.http import call_of, services
+from app.api.ollama.refusal import Refusal, invalid, quoted
+from app.api.ollama.request import chat
+from app.api.ollama.request.ask import Ask
+from app.api.ollama.target import Target
+from app.api.payload import JsonBody, OpaqueBody
+from app.call import Passing, Reply
+from app.engine_message import message
+from app.errors import GatewayError, Kind
+
+TOO_LONG = (
+    "the prompt is longer than the context length currently available to the model; shorten the "
+    "prompt, adjust the context length in settings, or use a model with a longer context length"
+)
+_ATTEMPTS = 8  # at leaving old messages out
+_KEY_REFUSED = (401, 403)
+# An engine says 500 to requests that are the client's fault; these are.
+_CLIENTS_FAULT = ("image input is not supported", "audio input is not supported",
+                  "Failed to parse", "input is too large", "Unsupported")
+
+
+class Sender:
+    """Reaches the engine of one model on behalf of one request, also while its answer streams."""
+
+    def __init__(self, target: Target) -> None:
+        """Takes what it needs of the current request, and a place for it."""
+        self._target = target
+        self._gateway = services().gateway
+        self._call = call_of(OpaqueBody(), model=target.name, method="POST", accept="*/*",
+                             passing=Passing.STATUSES)
+
+    def send(self, ask: Ask, truncate: bool = False) -> Reply:
+        """The engine's good answer; whoever gets it closes it.
+
+        Blocks as ``Gateway.call`` does. Raises GatewayError and Refusal. With ``truncate``, a chat
+        that is too long is sent again without its oldest messages.
+        """
+        if ask.lookups:
+            ask = ask.completed([self.look_up(each.target, each.body, each.key)
+                                 for each in ask.lookups])
+        for _ in range(_ATTEMPTS):
+            reply = self.post(ask.target, ask.body)
+            if reply.successful:
+                return reply
+            error = _error_of(reply)
+            shorter = _shorter(ask, error) if truncate else None
+            if shorter is None:
+                raise _refusal(reply, error, self._target)
+            ask = shorter
+        raise invalid(TOO_LONG)
+
+    def post(self, path: str, body: dict[str, Any], watched: bool = True) -> Reply:
+        """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError.
+
+        With ``watched`` it ends when the client leaves; only one call at a time can be.
+        """
+        fields = {"model": self._target.name, **body}
+        call = replace(self._call, target=path, body=JsonBody(jsontext.encode(fields), fields))
+        return self._gateway.call(call if watched else replace(call, client=None))
+
+    def look_up(self, path: str, body: dict[str, Any], key: str) -> Any:
+        """What stands under ``key`` in the answer to a small question. Raises GatewayError.
+
+        It may be asked while the answer to the real question runs.
+        """
+        reply = self.post(path, body, watched=False)
+        try:
+            found = jsontext.decode(reply.body) if reply.successful else None
+        except jsontext.JsonError:
+            found = None
+        finally:
+            reply.close()
+        if not isinstance(found, dict) or key not in found:
+            raise GatewayError(Kind.UPSTREAM_ERROR, f"the engine did not answer {path}")
+        return found[key]
+
+    def require_engine(self) -> None:
+        """Return once the model's engine answers at all; raises GatewayError and Refusal."""
+        call = replace(self._call, target="/health", method="GET", passing=Passing.ANYTHING)
+        reply = self._gateway.call(call)
+        try:
+            if reply.status == 503:
+                raise Refusal(503, message(reply.body) or "the engine is not ready")
+        finally:
+            reply.close()
+
+
+def _error_of(reply: Reply) -> dict[str, Any]:
+    """The engine's error object, with its message always there; closes the reply."""
+    try:
+        body = reply.body
+    finally:
+        reply.close()
+    try:
+        found = jsontext.decode(body)
+    except jsontext.JsonError:
+        found = None
+    error = found.get("error") if isinstance(found, dict) else None
+    return {**(error if isinstance(error, dict) else {}), "message": message(body)}
+
+
+def _shorter(ask: Ask, error: dict[str, Any]) -> Ask | None:
+    """The same chat without its oldest messages, where its length was what the engine refused."""
+    if error.get("type") != "exceed_context_size_error":
+        return None
+    tokens, limit = error.get("n_prompt_tokens"), error.get("n_ctx")
+    if not isinstance(tokens, int) or not isinstance(limit, int):
+        return None
+    return chat.shortened(ask, tokens, limit)
+
+
+def _refusal(reply: Reply, error: dict[str, Any], target: Target) -> Refusal | GatewayError:
+    """An engine's refusal as Ollama tells it."""
+    said = error["message"] or f"the engine answered {reply.status}"
+    if error.get("type") == "exceed_context_size_error":
+        return invalid(TOO_LONG)
+    if reply.status in _KEY_REFUSED:  # of the gateway's key; clients would ask for one of theirs
+        return GatewayError(Kind.UPSTREAM_ERROR, f"the engine refuses the gateway's key: {said}")
+    if reply.status == 501:
+        return invalid(f"{quoted(target.asked)} does not support this: {said}")
+    if reply.status < 500 or reply.status == 503:
+        return Refusal(reply.status, said, reply.header("retry-after"))
+    if said.startswith(_CLIENTS_FAULT):
+        return invalid(said)
+    text = f"the engine answered {reply.status}: {said}"
+    return GatewayError(Kind.UPSTREAM_ERROR, text)

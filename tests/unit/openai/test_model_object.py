@@ -1,0 +1,48 @@
+"""The entries of GET /v1/models: OpenAI's four fields, then what a model takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openai.types import Model
+
+from app.api.openai.response import model_object
+from app.engine_facts import EngineFacts
+from tests.fakes.model_files import KINDS, pulled
+from tests.fakes.registry_home import RegistryHome
+
+FOUR = {"id": "org/m:Q4_K_M", "object": "model", "created": 1790847000, "owned_by": "loop"}
+
+
+def size(kind: str) -> int:
+    """The bytes of all files."""
+    return sum(map(len, KINDS[kind].values()))
+
+
+@pytest.mark.parametrize(("kind", "engine", "context", "meta"), [
+    ("normal", None, 4096, {"n_ctx_train": 4096, "n_params": 7_000_000}),
+    ("normal", EngineFacts("llama-server", 2048), 2048,
+     {"n_ctx_train": 4096, "n_params": 7_000_000}),
+    ("split", None, 32768, {"n_ctx_train": 32768, "n_params": 3_000_000}),
+    ("without_metadata", None, None, {}),
+    ("without_metadata", EngineFacts("llama-server", 2048), 2048, {}),
+], ids=str)
+def test_an_entry_tells_what_a_model_takes(
+        registry_home: RegistryHome, kind: str, engine: EngineFacts | None, context: int | None,
+        meta: dict[str, Any]) -> None:
+    """After the four fields; what is not known is left out."""
+    takes = {"context_length": context, "max_model_len": context} if context else {}
+    expected = {**FOUR, **takes, "meta": {**meta, "size": size(kind), "ftype": "Q4_K_M"}}
+    found = model_object(pulled(registry_home, kind), engine)
+    assert found == expected
+    assert list(found) == list(expected) and list(found["meta"]) == list(expected["meta"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_official_client_reads_an_entry(registry_home: RegistryHome, kind: str) -> None:
+    """Its own fields strictly, the others as they are; nothing is null."""
+    found = model_object(pulled(registry_home, kind))
+    read = Model.model_validate(found, strict=True)
+    assert read.model_dump(exclude_unset=True) == found
+    assert None not in [*found.values(), *found["meta"].values()]
