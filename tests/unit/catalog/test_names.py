@@ -1,0 +1,46 @@
+"""Model names: which spellings are the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.catalog.names import normal, tagged
+
+TAGGED = {
+    "foo": "foo:latest",
+    "foo:latest": "foo:latest",
+    "foo:1b": "foo:1b",
+    "Foo": "Foo:latest",
+    "org/x": "org/x:latest",
+    "org/x:Q4_K_M": "org/x:Q4_K_M",
+    "hf.co/a/b:Q4_K_M": "hf.co/a/b:Q4_K_M",
+    "host:5000/a": "host:5000/a:latest",
+    "host:5000/a:1b": "host:5000/a:1b",
+    "a//b": "a//b:latest",
+    "foo:": "foo:",
+    "": ":latest",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), TAGGED.items())
+def test_a_name_without_a_tag_gets_latest(name: str, expected: str) -> None:
+    """A colon before the last slash belongs to a host; the name's own spelling stays."""
+    assert tagged(name) == expected
+
+
+@pytest.mark.parametrize("spellings", [
+    ["foo", "FOO", "Foo", "foo:latest", "FOO:Latest"],
+    ["org/Model:Q4_K_M", "ORG/model:q4_k_m"],
+    ["host:5000/a", "HOST:5000/A:latest"],
+])
+def test_spellings_of_one_model_are_equal(spellings: list[str]) -> None:
+    """Case and the tag latest make no difference."""
+    assert len({normal(spelling) for spelling in spellings}) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("foo", "foo:1b"), ("foo:1b", "foo:2b"), ("foo", "org/foo"), ("a/b", "a//b"),
+    ("foo", "foo:"), ("host:5000/a", "host/a"), ("foo", " foo")])
+def test_different_models_stay_different(first: str, second: str) -> None:
+    """No tag is guessed, nothing is trimmed."""
+    assert normal(first) != normal(second)
