@@ -36,9 +36,7 @@ class ClientSocket(socket.socket):
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise Overdue()
-        limit = self.gettimeout()
-        if limit is None or limit > left:
-            self.settimeout(left)
+        self.settimeout(left)
         try:
             return super().recv(size, flags)
         except TimeoutError:

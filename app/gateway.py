@@ -77,8 +77,6 @@ class Gateway:
         """
         asked = name or self._default_model()
         target = self.unaliased(asked)
-        if target in self._literal:  # the usual case costs no look at the registry
-            return target
         entry = self._registry.find(target)
         return entry.name if entry else configured_name(target, self._served)
 

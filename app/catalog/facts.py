@@ -26,18 +26,22 @@ class Facts:
     @property
     def architecture(self) -> str:
         """``general.architecture``, or "unknown"."""
-        return str(self.values.get("general.architecture", _UNKNOWN)) or _UNKNOWN
+        return self._text("general.architecture") or _UNKNOWN
 
     @property
     def size_label(self) -> str:
         """``general.size_label``, such as 7B, or "" where the file has none."""
-        return str(self.values.get("general.size_label", ""))
+        return self._text("general.size_label")
 
     @property
     def context_length(self) -> int:
         """Tokens the model was trained to read at once; 0 where the file does not say."""
         found = self.values.get(f"{self.architecture}.context_length", 0)
         return found if isinstance(found, int) else 0
+
+    def _text(self, key: str) -> str:
+        found = self.values.get(key)
+        return "" if found is None else str(found)
 
 
 _NOTHING = Facts({})
@@ -48,7 +52,7 @@ class FactsCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[Signature, Facts] = OrderedDict()
+        self._known: OrderedDict[Signature, tuple[Facts, bool]] = OrderedDict()
 
     def of(self, path: Path) -> Facts:
         """The facts of a file; none where it is missing or no whole GGUF file, logged once."""
@@ -56,30 +60,29 @@ class FactsCache:
         if found is None:
             return _NOTHING
         with self._lock:
-            known = self._known.get(found)
-            if known is not None:
+            known, settled = self._known.get(found, (None, False))
+            if known is not None and settled:
                 self._known.move_to_end(found)
                 return known
-        facts = _read(path)
-        if found.settled:
-            self._remember(found, facts)
-        return facts
-
-    def _remember(self, found: Signature, facts: Facts) -> None:
+        settled = found.settled  # before reading: what is written meanwhile is not in the facts
+        facts = _read(path, say=known is None)
         with self._lock:
-            self._known[found] = facts
+            self._known[found] = (facts, settled)
             if len(self._known) > _MODELS:
                 self._known.popitem(last=False)
+        return facts
 
 
-def _read(path: Path) -> Facts:
+def _read(path: Path, say: bool) -> Facts:
+    """The facts of the file as it is now; ``say`` what is wrong with it, or not again."""
+    level = logging.WARNING if say else logging.DEBUG
     try:
         metadata = gguf.read(path)
     except (gguf.GgufError, OSError) as error:
-        log.warning("the model file %s has no readable metadata: %s", path, error)
+        log.log(level, "the model file %s has no readable metadata: %s", path, error)
         return _NOTHING
     if not metadata.complete:
-        log.warning("the model file %s is incomplete: it ends before its tensors", path)
+        log.log(level, "the model file %s is incomplete: it ends before its tensors", path)
     return Facts({key: _finite(value) for key, value in metadata.values.items()})
 
 

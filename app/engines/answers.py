@@ -33,7 +33,7 @@ def judge(reply: Reply) -> Reply:
         return reply
     if 400 <= reply.status < 500 or reply.status == _LOADING:
         return reply
-    if 300 <= reply.status < 400:
+    if not reply.successful and reply.status < 400:
         text = f"the engine answered {reply.status}, which the gateway does not follow"
         raise GatewayError(Kind.UPSTREAM_ERROR, text)
     said = message(reply.body)
@@ -73,16 +73,17 @@ def message(body: bytes) -> str:
     return said if isinstance(said, str) else _excerpt(body.decode("utf-8", "replace"))
 
 
-def passing(headers: Iterable[tuple[str, str]]) -> Headers:
-    """The headers that go back to the client, in their order."""
+def passing(headers: Iterable[tuple[str, str]], unpacked: bool) -> Headers:
+    """The headers that go back to the client, in their order; the body is ``unpacked`` or not."""
     pairs = [(name, value) for name, value in headers]
+    dropped = _DROPPED if unpacked else _DROPPED - {"content-encoding"}
     named = {
         token.strip().lower()
         for name, value in pairs if name.lower() == "connection" for token in value.split(",")
     }
     return [
         (name, value) for name, value in pairs
-        if not (lower := name.lower()) in _DROPPED | named
+        if (lower := name.lower()) not in dropped | named
         and not lower.startswith("access-control-")
     ]
 

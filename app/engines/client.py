@@ -31,8 +31,7 @@ class EngineClient:
         self._session = requests.Session()
         self._session.trust_env = False
         self._adapter = EngineAdapter(connections)
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, self._adapter)
+        self._session.mount(url, self._adapter)
 
     def send(self, call: Call, departure: Departure) -> Reply:
         """Send the call; the reply's body is there, or arrives in pieces.
@@ -55,12 +54,13 @@ class EngineClient:
         token = departure_of_call.set(departure)
         try:
             with mapped(self._url, self._limits, departure):
-                # Past Session.send, which would store cookies and follow redirects.
                 limits = (self._limits.connect, self._limits.read)
-                raw = self._adapter.send(self._request(call), stream=True, timeout=limits).raw
+                # Past Session.send, which would store cookies and follow redirects.
+                adapter = self._session.get_adapter(self._url)
+                raw = adapter.send(self._request(call), stream=True, timeout=limits).raw
         finally:
             departure_of_call.reset(token)
-        headers = answers.passing(raw.headers.items())
+        headers = answers.passing(raw.headers.items(), _can_unpack(raw))
         reply = Reply(raw.status, headers, self._pieces(raw, departure), close=raw.close)
         try:
             judged = reply if call.verbatim else answers.judge(reply)
@@ -73,7 +73,7 @@ class EngineClient:
 
     def _pieces(self, raw: BaseHTTPResponse, departure: Departure) -> Iterator[bytes]:
         """The body as it arrives, unpacked; ends only where it is whole."""
-        packed = "content-encoding" in raw.headers
+        packed = "content-encoding" in raw.headers and _can_unpack(raw)
         with mapped(self._url, self._limits, departure):
             while piece := raw.read1(decode_content=packed):
                 yield piece
@@ -95,6 +95,11 @@ class EngineClient:
             request.body = call.body.raw  # type: ignore[assignment]
         request.hooks = _HOOKS
         return request
+
+
+def _can_unpack(raw: BaseHTTPResponse) -> bool:
+    codings = raw.headers.get("content-encoding", "identity").lower().split(",")
+    return all(coding.strip() in {"identity", *raw.CONTENT_DECODERS} for coding in codings)
 
 
 def _length(raw: BaseHTTPResponse) -> int | None:

@@ -15,6 +15,9 @@ from app.engines.hangup import Departure
 departure_of_call: ContextVar[Departure] = ContextVar("departure_of_call")
 
 
+_NO_ANSWER = "it closed the connection without an answer"
+
+
 class NothingReceived(ConnectionResetError):
     """The connection closed before one byte of answer."""
 
@@ -28,7 +31,7 @@ class HeadersCutShort(http.client.HTTPException):
 
 
 class _Watched:
-    """A reader that knows what its last line was, and whether there was a byte at all."""
+    """A reader that knows what its last line was."""
 
     def __init__(self, reader: Any) -> None:
         self._reader = reader
@@ -42,28 +45,20 @@ class _Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
 
-    def silent(self) -> bool:
-        """Whether nothing has been received."""
-        if self.last:
-            return False
-        try:  # half a line is still in the buffer; an empty buffer asks the dead socket again
-            return not self._reader.peek(1)
-        except OSError:
-            return True
-
 
 class _Response(http.client.HTTPResponse):
     """http.client takes the end of the stream for the end of the headers; this one does not."""
 
     def begin(self) -> None:
-        reader = self.fp
-        self.fp = watched = _Watched(reader)  # type: ignore[assignment]
+        reader: Any = self.fp
         try:
-            super().begin()
+            first = reader.peek(1)
         except ConnectionError as error:
-            if watched.silent():
-                raise NothingReceived("it closed the connection without an answer") from error
-            raise
+            raise NothingReceived(_NO_ANSWER) from error
+        if not first:
+            raise NothingReceived(_NO_ANSWER)
+        self.fp = watched = _Watched(reader)  # type: ignore[assignment]
+        super().begin()
         if watched.last == b"":
             raise HeadersCutShort("its headers are cut short")
         self.fp = reader

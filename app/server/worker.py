@@ -72,6 +72,11 @@ class _GatewayWorker(ThreadWorker):
             connection.close()
         return keep
 
+    def _keepalive_after(self, connection: Any, keepalive: bool) -> bool:
+        """As gunicorn's, which discards a body nobody has read and has its own, shorter limit."""
+        connection.sock.deadline = None
+        return bool(super()._keepalive_after(connection, keepalive))  # type: ignore[misc]
+
     def load_wsgi(self) -> None:
         """Load the application; a response of it may close the connection."""
         super().load_wsgi()

@@ -59,7 +59,7 @@ def test_any_other_is_replaced(
 
 def test_every_request_has_its_own(client: FlaskClient, engine: RawEngine) -> None:
     """No two are alike."""
-    found = [client.post(CHAT, data=HELLO).headers[HEADER] for _ in range(20)]
+    found = [client.post(CHAT, data=HELLO, buffered=True).headers[HEADER] for _ in range(20)]
     assert len(set(found)) == 20
     assert [request.all(HEADER) for request in engine.requests] == [[each] for each in found]
 

@@ -7,10 +7,12 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from app.call import Body, Call, Reply
+from app.api.payload import JsonBody
+from app.call import Call, Reply
 from app.catalog.registry import Registry
 from app.engines.client import EngineClient
 from app.engines.failures import Limits
+from app.engines.hangup import Departure
 from app.engines.loaded import LoadedModels
 from app.engines.router import Served
 from app.errors import GatewayError, Kind
@@ -19,7 +21,7 @@ from app.jsontext import decode
 from tests.fakes.registry_home import RegistryHome
 
 NOON = datetime(2026, 10, 3, 12, tzinfo=timezone.utc)
-OK = Reply(200, [], b"{}")
+OK = Reply.whole(200, [], b"{}")
 REFUSED = GatewayError(Kind.ENGINE_UNAVAILABLE, "no engine is listening")
 
 
@@ -31,7 +33,7 @@ class Engine(EngineClient):
         self.outcome = outcome
         self.calls: list[Call] = []
 
-    def send(self, call: Call) -> Reply:
+    def send(self, call: Call, departure: Departure) -> Reply:
         """Note the call; give the answer, or raise the error, that was set."""
         self.calls.append(call)
         if isinstance(self.outcome, GatewayError):
@@ -50,7 +52,7 @@ def build(registry_home: RegistryHome) -> Build:
         return Gateway(
             [(Served(tuple(patterns.split())), engine) for patterns, engine in engines],
             Names(aliases or {}, default), Registry(registry_home.path),
-            LoadedModels(300, clock))
+            LoadedModels(300, clock), places=8)
     return built
 
 
@@ -58,7 +60,7 @@ def call(model: str | None) -> Call:
     """A call as the API makes it of a body with or without a model."""
     fields = {"x": 1} if model is None else {"x": 1, "model": model, "y": 2}
     raw = b'{ "x":1 }' if model is None else b'{ "x":1, "model":"%b", "y":2 }' % model.encode()
-    return Call("/v1/chat/completions", model, Body(raw, fields), "id")
+    return Call("/v1/chat/completions", model, JsonBody(raw, fields), "id")
 
 
 def error_of(gateway: Gateway, model: str | None) -> GatewayError:
@@ -102,7 +104,7 @@ def test_a_name_means_one_model(registry_home: RegistryHome, build: Build, asked
                         "short": "org/Pulled:Q4", "short:v2": "plain", "gpt-4o": "configured:f32",
                         "to-plain": "PLAIN:latest", "hidden": "glob/instead"})
     assert gateway.resolve(asked) == meant
-    assert gateway.call(call(asked)) is OK
+    assert gateway.call(call(asked)).pieces is OK.pieces
     [sent] = engine.calls
     assert sent.model == meant
     assert decode(sent.body.raw) == sent.body.fields == {"x": 1, "model": meant, "y": 2}
@@ -119,11 +121,11 @@ def test_a_call_whose_name_is_right_keeps_its_bytes(build: Build) -> None:
 def test_a_call_by_alias_changes_the_model_only(build: Build) -> None:
     """Order and numbers stay, and so do path and id."""
     raw = b'{"seed":9007199254740993, "model":"a","f":1E2,"z":-0,"m":{"model":"a"}}'
-    asked = Call("/v1/x", "a", Body(raw, decode(raw)), "id-7")
+    asked = Call("/v1/x", "a", JsonBody(raw, decode(raw)), "id-7")
     engine = Engine()
     build(("m", engine), aliases={"a": "m"}).call(asked)
     [sent] = engine.calls
-    assert (sent.path, sent.request_id) == ("/v1/x", "id-7")
+    assert (sent.target, sent.request_id) == ("/v1/x", "id-7")
     assert sent.body.raw == (
         b'{"seed":9007199254740993,"model":"m","f":100.0,"z":-0.0,"m":{"model":"a"}}')
 
@@ -200,7 +202,7 @@ def test_an_engine_that_refused_is_passed_over(build: Build) -> None:
     """It has seen nothing, so the next one may have the call."""
     engines = [Engine(REFUSED), Engine(REFUSED), Engine(), Engine()]
     gateway = build(*(("m", engine) for engine in engines))
-    assert gateway.call(call("m")) is OK
+    assert gateway.call(call("m")).pieces is OK.pieces
     assert [len(engine.calls) for engine in engines] == [1, 1, 1, 0]
     assert engines[0].calls == engines[2].calls
 
@@ -225,14 +227,14 @@ def test_no_other_failure_is_tried_elsewhere(build: Build, kind: Kind) -> None:
 @pytest.mark.parametrize("status", [400, 404, 429, 503])
 def test_an_answer_that_is_no_success_is_not_tried_elsewhere(build: Build, status: int) -> None:
     """The engine has spoken."""
-    first, second = Engine(Reply(status, [], b"no")), Engine()
+    first, second = Engine(Reply.whole(status, [], b"no")), Engine()
     assert build(("m", first), ("m", second)).call(call("m")).status == status
     assert second.calls == []
 
 
 @pytest.mark.parametrize(("outcome", "counts"), [
-    (Reply(200, [], b""), True), (Reply(201, [], b""), True), (Reply(299, [], b""), True),
-    (Reply(400, [], b""), False), (Reply(404, [], b""), False), (Reply(503, [], b""), False),
+    *((Reply.whole(status, [], b""), True) for status in (200, 201, 299)),
+    *((Reply.whole(status, [], b""), False) for status in (400, 404, 503)),
     (REFUSED, False), (GatewayError(Kind.UPSTREAM_ERROR, "x"), False),
     (GatewayError(Kind.ENGINE_TIMEOUT, "x"), False)])
 def test_a_model_counts_as_loaded_after_a_success_only(

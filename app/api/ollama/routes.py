@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
+from werkzeug.exceptions import NotFound
 
 from app.api.body import read_json
 from app.api.http import json_response, services
@@ -20,9 +21,11 @@ def blueprint() -> Blueprint:
     bp = Blueprint("ollama", __name__)
     show_view = ShowView()
 
-    @bp.get("/")
+    @bp.get("/", strict_slashes=False)  # else "//" is redirected, with a page of HTML
     def alive() -> Response:
         """What an Ollama server says of itself."""
+        if request.environ["PATH_INFO"] != "/":
+            raise NotFound()
         return Response("Ollama is running", content_type="text/plain; charset=utf-8")
 
     @bp.get("/api/version")

@@ -9,15 +9,17 @@ import pytest
 import requests
 import responses
 
-from app.call import Body, Call, Reply
+from app.api.payload import JsonBody
+from app.call import Call, Headers, Reply
 from app.engines.client import EngineClient
 from app.engines.failures import Limits
+from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 
 URL = "http://engine.test:8080"
 CHAT = "/v1/chat/completions"
 RAW = '{ "model":"m",  "x": 1E2, "seed":9007199254740993, "text":"北😀" }'.encode()
-CALL = Call(CHAT, "m", Body(RAW, {"model": "m"}), "id-1")
+CALL = Call(CHAT, "m", JsonBody(RAW, {"model": "m"}), "id-1")
 
 
 @pytest.fixture
@@ -25,6 +27,11 @@ def engine() -> Iterator[responses.RequestsMock]:
     """What answers in place of the network; a request that is not expected fails."""
     with responses.RequestsMock() as mock:
         yield mock
+
+
+def facts(reply: Reply) -> tuple[int, Headers, bytes]:
+    """What a reply says, its body taken."""
+    return reply.status, reply.headers, reply.body
 
 
 def client(url: str = URL, key: str | None = None) -> EngineClient:
@@ -40,7 +47,7 @@ def sent(engine: responses.RequestsMock) -> list[requests.PreparedRequest]:
 def test_the_call_goes_out_as_it_is(engine: responses.RequestsMock) -> None:
     """Method, address, the client's own bytes, and these headers only."""
     engine.post(URL + CHAT, body=b"{}")
-    client().send(CALL)
+    client().send(CALL, Departure(None))
     [request] = sent(engine)
     assert (request.method, request.url, request.body) == ("POST", URL + CHAT, RAW)
     assert dict(request.headers) == {
@@ -54,7 +61,7 @@ def test_the_engines_own_key_is_sent(
         engine: responses.RequestsMock, key: str | None, header: str | None) -> None:
     """As a bearer token; without a key there is no such header."""
     engine.post(URL + CHAT, body=b"{}")
-    client(key=key).send(CALL)
+    client(key=key).send(CALL, Departure(None))
     assert sent(engine)[0].headers.get("Authorization") == header
 
 
@@ -63,14 +70,14 @@ def test_the_path_is_put_behind_the_engines_address(
         engine: responses.RequestsMock, url: str) -> None:
     """Which may have a path of its own."""
     engine.post(url + CHAT, body=b"{}")
-    client(url).send(CALL)
+    client(url).send(CALL, Departure(None))
     assert sent(engine)[0].url == url + CHAT
 
 
 def test_the_engines_own_limits_are_kept(engine: responses.RequestsMock) -> None:
     """For the connection, and for each silence."""
     engine.post(URL + CHAT, body=b"{}")
-    client().send(CALL)
+    client().send(CALL, Departure(None))
     options: Any = sent(engine)[0]
     assert options.req_kwargs["timeout"] == (2.0, 0.5)
     assert options.req_kwargs["stream"] is True
@@ -81,8 +88,8 @@ def test_each_call_carries_its_own_id(engine: responses.RequestsMock) -> None:
     engine.post(URL + CHAT, body=b"{}")
     one = client()
     for number in range(3):
-        body = Body(b"[%d]" % number, {})
-        one.send(Call(CHAT, "m", body, f"id-{number}"))
+        body = JsonBody(b"[%d]" % number, {})
+        one.send(Call(CHAT, "m", body, f"id-{number}"), Departure(None))
     assert [(r.headers["X-Request-Id"], r.body) for r in sent(engine)] == [
         ("id-0", b"[0]"), ("id-1", b"[1]"), ("id-2", b"[2]")]
 
@@ -92,7 +99,8 @@ def test_cookies_are_not_kept(engine: responses.RequestsMock) -> None:
     engine.post(URL + CHAT, body=b"{}", headers={"Set-Cookie": "sid=1; Path=/"})
     one = client()
     for _ in range(2):
-        assert "set-cookie" not in {name.lower() for name, _ in one.send(CALL).headers}
+        headers = one.send(CALL, Departure(None)).headers
+        assert "set-cookie" not in {name.lower() for name, _ in headers}
     assert [request.headers.get("Cookie") for request in sent(engine)] == [None, None]
 
 
@@ -101,7 +109,7 @@ def test_redirects_are_not_followed(engine: responses.RequestsMock, status: int)
     """The body, and perhaps a key, would go to a stranger."""
     engine.post(URL + CHAT, status=status, headers={"Location": "http://elsewhere.test/"})
     with pytest.raises(GatewayError, match=f"the engine answered {status}") as raised:
-        client(key="sk-1").send(CALL)
+        client(key="sk-1").send(CALL, Departure(None))
     assert raised.value.kind is Kind.UPSTREAM_ERROR
     assert len(engine.calls) == 1
 
@@ -112,7 +120,7 @@ def test_an_answer_comes_back_as_it_is(engine: responses.RequestsMock, status: i
     body = b'{ "timings":{"x":1E2} ,"error":null}\n'
     engine.post(URL + CHAT, status=status, body=body,
                 content_type="application/json; charset=utf-8", headers={"Retry-After": "30"})
-    assert client().send(CALL) == Reply(status, [
+    assert facts(client().send(CALL, Departure(None))) == (status, [
         ("Content-Type", "application/json; charset=utf-8"), ("Retry-After", "30")], body)
 
 
@@ -121,7 +129,7 @@ def test_a_fault_of_the_engine_is_an_error(engine: responses.RequestsMock, statu
     """It is told in the engine's words and not tried again."""
     engine.post(URL + CHAT, status=status, body=b'{"error":{"message":"crashed"}}')
     with pytest.raises(GatewayError, match=f"the engine answered {status}: crashed") as raised:
-        client().send(CALL)
+        client().send(CALL, Departure(None))
     assert raised.value.kind is Kind.UPSTREAM_ERROR
     assert len(engine.calls) == 1
 
@@ -138,6 +146,6 @@ def test_a_failure_of_the_library_is_mapped_and_not_tried_again(
     """A call that may have reached the engine is never repeated."""
     engine.post(URL + CHAT, body=failure)
     with pytest.raises(GatewayError) as raised:
-        client().send(CALL)
+        client().send(CALL, Departure(None))
     assert raised.value.kind is kind
     assert len(engine.calls) == 1

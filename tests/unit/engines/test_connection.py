@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.call import Body, Call, Reply
+from app.api.payload import JsonBody
+from app.call import Call, Headers, Reply
 from app.engines.client import EngineClient
 from app.engines.failures import Limits
+from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 from tests.fakes.engine_steps import (
     COMPLETION, by_connection, chunks, close, head, mark, refusing_url, reply, reset, send,
@@ -20,7 +22,7 @@ from tests.fakes.engine_steps import (
 )
 from tests.fakes.raw_engine import Exchange, RawEngine, Script, Step
 
-CALL = Call("/v1/chat/completions", "m", Body(b'{"model":"m"}', {"model": "m"}), "id")
+CALL = Call("/v1/chat/completions", "m", JsonBody(b'{"model":"m"}', {"model": "m"}), "id")
 FRESH_OR_REUSED = pytest.mark.parametrize("before", [[], [reply()]], ids=["fresh", "reused"])
 DIES = pytest.mark.parametrize("step", [close, reset], ids=["closed", "reset"])
 WITHOUT_A_WORD = "the connection to the engine failed: it closed the connection without an answer"
@@ -34,6 +36,11 @@ def engine() -> Iterator[RawEngine]:
         yield engine
 
 
+def facts(reply: Reply) -> tuple[int, Headers, bytes]:
+    """What a reply says, its body taken."""
+    return reply.status, reply.headers, reply.body
+
+
 def client(url: str, read: float = 20.0) -> EngineClient:
     """A client of the engine at this address."""
     return EngineClient(url, None, Limits(connect=20.0, read=read), connections=16)
@@ -44,14 +51,14 @@ def after(engine: RawEngine, before: list[Step], *then: Script) -> EngineClient:
     engine.answer_with(*before, *then)
     made = client(engine.url)
     for _ in before:
-        assert made.send(CALL).status == 200
+        assert made.send(CALL, Departure(None)).status == 200
     return made
 
 
 def failing(client: EngineClient, kind: Kind = Kind.UPSTREAM_ERROR) -> str:
     """The message of the error that the next call ends in."""
     with pytest.raises(GatewayError) as raised:
-        client.send(CALL)
+        client.send(CALL, Departure(None))
     assert raised.value.kind is kind
     return raised.value.message
 
@@ -65,13 +72,13 @@ def test_a_connection_is_kept(engine: RawEngine) -> None:
     """Calls one after another use the same one."""
     one = client(engine.url)
     for _ in range(5):
-        assert one.send(CALL).body == COMPLETION
+        assert one.send(CALL, Departure(None)).body == COMPLETION
     assert connections(engine) == [1] * 5
 
 
 def test_what_arrives_is_one_proper_request(engine: RawEngine) -> None:
     """Nothing of a library's own habits is added on the wire."""
-    client(engine.url).send(CALL)
+    client(engine.url).send(CALL, Departure(None))
     [request] = engine.requests
     assert request.line == "POST /v1/chat/completions HTTP/1.1"
     assert request.body == CALL.body.raw
@@ -89,28 +96,29 @@ def test_the_environment_is_not_asked(
     monkeypatch.setenv("NETRC", str(netrc))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, refusing_url())
-    assert client(engine.url).send(CALL).status == 200
+    assert client(engine.url).send(CALL, Departure(None)).status == 200
     assert engine.requests[0].all("Authorization") == []
 
 
 def test_a_packed_answer_is_unpacked(engine: RawEngine) -> None:
     """An engine that packs although it was asked not to: the headers speak of what comes out."""
     engine.answer_with(reply(200, gzip.compress(COMPLETION), [("Content-Encoding", "gzip")]))
-    assert client(engine.url).send(CALL) == Reply(200, [], COMPLETION)
+    assert facts(client(engine.url).send(CALL, Departure(None))) == (200, [], COMPLETION)
 
 
 def test_what_cannot_be_unpacked_keeps_its_label(engine: RawEngine) -> None:
     """A client that knows the coding can read the answer."""
     headers = [("Content-Encoding", "compress")]
     engine.answer_with(reply(200, b"\x1f\x9d\x90", headers))
-    assert client(engine.url).send(CALL) == Reply(200, headers, b"\x1f\x9d\x90")
+    assert facts(client(engine.url).send(CALL, Departure(None))) == (200, headers, b"\x1f\x9d\x90")
 
 
 @DIES
 def test_a_dead_kept_connection_costs_nothing(engine: RawEngine, step: Step) -> None:
     """Closed without a byte of answer, the call is sent once more, on a new connection."""
     one = after(engine, [reply()], by_connection(step, reply()))
-    assert one.send(CALL) == Reply(200, [("Content-Type", "application/json")], COMPLETION)
+    assert facts(one.send(CALL, Departure(None))) == (
+        200, [("Content-Type", "application/json")], COMPLETION)
     assert connections(engine) == [1, 1, 2]
     assert [request.body for request in engine.requests] == [CALL.body.raw] * 3
 
@@ -120,7 +128,7 @@ def test_a_connection_closed_between_calls_is_replaced(engine: RawEngine) -> Non
     closed = threading.Event()
     one = after(engine, [[reply(), mark(closed), close]], reply())
     assert closed.wait(20)
-    assert one.send(CALL).status == 200
+    assert one.send(CALL, Departure(None)).status == 200
     assert connections(engine)[-1] == 2
 
 
@@ -137,10 +145,10 @@ def test_many_dead_connections_cost_nothing(engine: RawEngine) -> None:
     engine.answer_with(*[[together, reply()]] * 8, restarted)
     one = client(engine.url)
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(one.send, [CALL] * 8))
+        answers = list(pool.map(one.send, [CALL] * 8, [Departure(None)] * 8))
     assert [answer.status for answer in answers] == [200] * 8
     assert sorted(connections(engine)) == list(range(1, 9))
-    assert one.send(CALL).status == 200
+    assert one.send(CALL, Departure(None)).status == 200
     assert connections(engine)[8] <= 8 and connections(engine)[9:] == [9]
 
 
@@ -209,8 +217,8 @@ def test_any_framing_of_an_answer_is_read(
         engine: RawEngine, before: list[Step], answer: Script) -> None:
     """And the connection is used again only where that is allowed."""
     one = after(engine, before, answer, reply())
-    assert one.send(CALL) == Reply(200, [("Content-Type", "a/b")], b"{}")
-    assert one.send(CALL).body == COMPLETION
+    assert facts(one.send(CALL, Departure(None))) == (200, [("Content-Type", "a/b")], b"{}")
+    assert one.send(CALL, Departure(None)).body == COMPLETION
 
 
 @FRESH_OR_REUSED
@@ -221,11 +229,11 @@ def test_silence_is_a_timeout(engine: RawEngine, before: list[Step], start: byte
     engine.answer_with(*before, [send(start), silence], reply())
     one = client(engine.url, read=0.3)
     for _ in before:
-        one.send(CALL)
+        one.send(CALL, Departure(None))
     message = failing(one, Kind.ENGINE_TIMEOUT)
     assert message == "the engine did not answer within 300 ms"
     assert engine.connections[0].peer_closed.wait(20)
-    assert one.send(CALL).body == COMPLETION
+    assert one.send(CALL, Departure(None)).body == COMPLETION
     assert connections(engine) == [1] * (len(before) + 1) + [2]
 
 
@@ -235,7 +243,7 @@ def test_the_limit_is_for_silence_not_for_the_whole_answer(engine: RawEngine) ->
         threading.Event().wait(0.05)
 
     engine.answer_with([send(head(200, CHUNKED)), *[tick, chunks(b"x")] * 12, chunks(b"")])
-    assert client(engine.url, read=0.5).send(CALL).body == b"x" * 12
+    assert client(engine.url, read=0.5).send(CALL, Departure(None)).body == b"x" * 12
 
 
 def test_nothing_listens() -> None:
