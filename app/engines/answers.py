@@ -1,12 +1,14 @@
 """What an engine's answer means: passed on, or reported as a fault of the engine."""
 
+import json
 import re
 from collections.abc import Iterable
 
 from app import jsontext
-from app.call import Headers, Reply
+from app.call import Headers, Passing, Reply
 from app.errors import GatewayError, Kind
 
+_READ_WHOLE = 4096  # bytes
 _EXCERPT = 200  # characters of an engine's own text in an error message
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _STREAMS = {"text/event-stream", "application/x-ndjson"}
@@ -24,15 +26,17 @@ _DROPPED = {
 }
 
 
-def judge(reply: Reply) -> Reply:
-    """The reply itself where it may pass; raises GatewayError where the engine failed.
+def judge(reply: Reply, passing: Passing) -> None:
+    """Raise GatewayError where the engine failed and its answer may not pass.
 
     Blocks until the engine has said what is wrong with it, if something is.
     """
+    if passing is Passing.ANYTHING or (passing is Passing.STATUSES and not reply.successful):
+        return
     if reply.successful and not _is_page(reply):
-        return reply
+        return
     if 400 <= reply.status < 500 or reply.status == _LOADING:
-        return reply
+        return
     if not reply.successful and reply.status < 400:
         text = f"the engine answered {reply.status}, which the gateway does not follow"
         raise GatewayError(Kind.UPSTREAM_ERROR, text)
@@ -60,6 +64,31 @@ def _is_page(reply: Reply) -> bool:
 
 def _media_type(reply: Reply) -> str:
     return reply.header("content-type").partition(";")[0].strip().lower()
+
+
+def require_json(reply: Reply, passing: Passing) -> None:
+    """Raise GatewayError for a whole reply that calls itself JSON and is none.
+
+    An engine that ends in the midst of a document can still have framed it well.
+    """
+    claims = reply.successful and _media_type(reply) == "application/json"
+    if claims and passing is not Passing.ANYTHING and not _is_json(reply.body):
+        raise GatewayError(Kind.UPSTREAM_ERROR, "the engine's answer is no whole JSON document")
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether a text can be a whole document; only a short one is read to be sure.
+
+    Reading costs some µs per KB, and a long document that is cut hardly ever ends like a whole one.
+    """
+    text = body.strip()
+    if len(text) > _READ_WHOLE and text[:1] + text[-1:] in (b"{}", b"[]"):
+        return True
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def message(body: bytes) -> str:

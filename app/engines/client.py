@@ -10,7 +10,7 @@ from urllib3.response import BaseHTTPResponse
 
 from app.call import Call, Reply
 from app.engines import answers
-from app.engines.connection import EngineAdapter, StaleConnection, departure_of_call
+from app.engines.connection import EngineAdapter, StaleConnection, Working, working
 from app.engines.failures import Limits, mapped
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
@@ -51,7 +51,7 @@ class EngineClient:
             raise GatewayError(Kind.UPSTREAM_ERROR, text) from error
 
     def _exchange(self, call: Call, departure: Departure) -> Reply:
-        token = departure_of_call.set(departure)
+        token = working.set(Working(departure, self._limits.read))
         try:
             with mapped(self._url, self._limits, departure):
                 limits = (self._limits.connect, self._limits.read)
@@ -59,14 +59,16 @@ class EngineClient:
                 adapter = self._session.get_adapter(self._url)
                 raw = adapter.send(self._request(call), stream=True, timeout=limits).raw
         finally:
-            departure_of_call.reset(token)
+            working.reset(token)
         headers = answers.passing(raw.headers.items(), _can_unpack(raw))
         reply = Reply(raw.status, headers, self._pieces(raw, departure), close=raw.close)
         try:
-            judged = reply if call.verbatim else answers.judge(reply)
-            if answers.arrives_in_pieces(judged):
-                return replace(judged, length=_length(raw))
-            return Reply.whole(reply.status, headers, judged.body)
+            answers.judge(reply, call.passing)
+            if answers.arrives_in_pieces(reply):
+                return replace(reply, length=_length(raw))
+            whole = Reply.whole(reply.status, headers, reply.body)
+            answers.require_json(whole, call.passing)
+            return whole
         except BaseException:
             raw.close()
             raise

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import NotFound
 
-from app.api.body import read_json
+from app.api.body import read_aside
 from app.api.http import json_response, services
 from app.api.ollama import response
 from app.api.ollama.schemas import ShowView
@@ -42,7 +42,7 @@ def blueprint() -> Blueprint:
     @bp.post("/api/show")
     def show() -> Response:
         """What the registry and the model's file say about one model."""
-        entry = _entry(read_json(show_view, empty="missing request body").fields)
+        entry = _entry(read_aside(show_view, empty="missing request body").fields)
         return json_response(response.show(entry, _facts(entry)))
 
     @bp.get("/api/ps")
