@@ -8,7 +8,7 @@ from app import jsontext
 from app.call import Headers, Passing, Reply
 from app.errors import GatewayError, Kind
 
-_READ_WHOLE = 4096  # bytes
+_READ_WHOLE = 65536  # bytes
 _EXCERPT = 200  # characters of an engine's own text in an error message
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _STREAMS = {"text/event-stream", "application/x-ndjson"}
@@ -79,7 +79,7 @@ def require_json(reply: Reply, passing: Passing) -> None:
 def _is_json(body: bytes) -> bool:
     """Whether a text can be a whole document; only a short one is read to be sure.
 
-    Reading costs some µs per KB, and a long document that is cut hardly ever ends like a whole one.
+    Reading costs some µs per KB; a long document that is cut hardly ever ends like a whole one.
     """
     text = body.strip()
     if len(text) > _READ_WHOLE and text[:1] + text[-1:] in (b"{}", b"[]"):

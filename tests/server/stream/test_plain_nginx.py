@@ -55,7 +55,7 @@ def test_an_error_in_a_stream_is_seen(
     engine.answer_with(fault.script(api, 2, seen))
     with RawClient(plain.url, timeout=5) as client:
         answer = ask(client, api)
-        assert read_up_to(answer, len(sent)) == sent
+        assert read_up_to(answer, len(sent)).startswith(sent)
         seen.set()
         assert outcome(api, answer) == IN_BAND
 
