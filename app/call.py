@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Protocol
 
 Headers = list[tuple[str, str]]
@@ -27,13 +28,20 @@ class Body(Protocol):
         """This body with the model named ``name``; itself where it is already."""
 
 
+class Passing(Enum):
+    """Which answers of an engine come back as replies; the others are GatewayErrors."""
+
+    SOUND = auto()     # neither a failure of the engine nor something else than the API's answer
+    STATUSES = auto()  # any status; what says that it is a good answer has to be one
+    ANYTHING = auto()
+
+
 @dataclass(frozen=True)
 class Call:
     """One request for an engine, in canonical form.
 
     ``target`` is path and query as they go on the request line. ``client`` is the socket whose
-    closing means that nobody waits any more. A ``verbatim`` call gets the engine's answer whatever
-    it is; any other gets an engine's failure as a GatewayError.
+    closing means that nobody waits any more.
     """
 
     target: str
@@ -43,7 +51,7 @@ class Call:
     method: str = "POST"
     accept: str = "*/*"
     client: socket.socket | None = field(default=None, repr=False)
-    verbatim: bool = False
+    passing: Passing = Passing.SOUND
 
     def for_model(self, name: str) -> "Call":
         """This call with the model named as the registry names it."""

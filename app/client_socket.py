@@ -6,7 +6,9 @@ import time
 
 from gunicorn.http.errors import NoMoreData
 
-_DISCARDED = 65536  # bytes at a time
+_AT_ONCE = 65536  # bytes at a time
+_HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
+_LONGEST_HEAD = 262144  # bytes; gunicorn refuses longer ones
 
 
 class Overdue(NoMoreData):
@@ -21,6 +23,7 @@ class ClientSocket(socket.socket):
 
     deadline: float | None = None
     write_timeout: float | None = None
+    ahead: bytes = b""
 
     @classmethod
     def of(cls, accepted: socket.socket, write_timeout: float) -> "ClientSocket":
@@ -29,35 +32,46 @@ class ClientSocket(socket.socket):
         made.write_timeout = write_timeout
         return made
 
+    def gather(self) -> bool:
+        """Take what has come into ``ahead``, never blocking; whether a request can be read now.
+
+        It can when its head is whole, or too long to be one, or the client sends nothing more.
+        """
+        try:
+            piece = super().recv(_AT_ONCE, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # whoever reads next is told the same
+        searched = max(0, len(self.ahead) - 3)
+        self.ahead += piece
+        ended = any(self.ahead.find(end, searched) >= 0 for end in _HEAD_ENDS)
+        return not piece or ended or len(self.ahead) > _LONGEST_HEAD
+
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """As socket.recv; raises Overdue where nothing comes before the deadline."""
+        """As socket.recv, ``ahead`` first; raises Overdue where nothing comes in time."""
+        if self.ahead:
+            piece, self.ahead = self.ahead[:size], self.ahead[size:]
+            return piece
         if self.deadline is None:
             return super().recv(size, flags)
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise Overdue()
-        limit = self.gettimeout()
-        if limit is None or limit > left:
-            self.settimeout(left)
+        self.settimeout(left)
         try:
             return super().recv(size, flags)
         except TimeoutError:
             raise Overdue() from None
 
-    def linger(self, seconds: float) -> None:
-        """Say that no more comes, and take what the client still sends, for so long at most.
-
-        Closing with bytes unread resets the connection, and the client may lose the answer.
-        """
-        until = time.monotonic() + seconds
+    def discard(self) -> bool:
+        """Drop what has come, never blocking; whether more can come."""
         try:
-            self.shutdown(socket.SHUT_WR)
-            while (left := until - time.monotonic()) > 0:
-                self.settimeout(left)
-                if not super().recv(_DISCARDED):
-                    return
+            return bool(super().recv(_AT_ONCE, socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return True
         except OSError:
-            return  # it left, or sends and sends
+            return False
 
     def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]
         """As socket.sendall, but the time limit is for each piece the client takes, not for all.

@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 
 from flask import Flask
 
-from app.api import errors, native, ops, request_id, upstream
+from app.api import errors, native, ops, place, request_id, upstream
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
 from app.api.services import Services
@@ -44,6 +44,7 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app.register_blueprint(upstream.blueprint())
     app.register_blueprint(ops.blueprint())
     request_id.register(app)
+    place.register(app)
     errors.register(app)
     return app
 

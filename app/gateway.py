@@ -26,6 +26,22 @@ class Names:
     default: str | None
 
 
+class Places:
+    """The right to keep a thread waiting, for an engine or for a slow client's body."""
+
+    def __init__(self, count: int) -> None:
+        self._free = threading.BoundedSemaphore(count)
+
+    def take(self) -> None:
+        """Take a place; never blocks, raises GatewayError where none is free."""
+        if not self._free.acquire(blocking=False):
+            raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
+
+    def give_back(self) -> None:
+        """Give a place back that was taken."""
+        self._free.release()
+
+
 class Gateway:
     """The one door from HTTP to engines. Safe to use from many threads."""
 
@@ -37,7 +53,7 @@ class Gateway:
         loaded: LoadedModels,
         places: int,
     ) -> None:
-        """At most ``places`` calls run at a time."""
+        """At most ``places`` calls are meant to run at a time; callers take one for each."""
         self._served = [served for served, _ in engines]
         self._clients = [client for _, client in engines]
         self._literal = {name for served in self._served for name in served.patterns}
@@ -45,14 +61,14 @@ class Gateway:
         self._default = names.default
         self._registry = registry
         self._loaded = loaded
-        self._places = threading.BoundedSemaphore(places)
+        self.places = Places(places)
         self._hangups = Hangups()
 
     def call(self, call: Call) -> Reply:
         """Send the call to an engine that serves its model and return the answer.
 
-        Blocks as ``EngineClient.send`` does, and never for a place: where none is free it raises.
-        Raises GatewayError: no place, the model is unknown, or every engine that serves it failed.
+        Blocks as ``EngineClient.send`` does. Raises GatewayError: the model is unknown, or every
+        engine that serves it failed.
         Whoever gets the reply closes it; what the call holds comes back then, exactly once.
         """
         model = self.resolve(call.model)
@@ -60,7 +76,6 @@ class Gateway:
         if not found:
             raise GatewayError.unknown_model(call.model or model)
         with ExitStack() as held:
-            self._take_place(held)
             departure = held.enter_context(self._hangups.watch(call.client))
             clients = [self._clients[i] for i in found]
             reply = _first_listening(clients, call.for_model(model), departure)
@@ -77,8 +92,6 @@ class Gateway:
         """
         asked = name or self._default_model()
         target = self.unaliased(asked)
-        if target in self._literal:  # the usual case costs no look at the registry
-            return target
         entry = self._registry.find(target)
         return entry.name if entry else configured_name(target, self._served)
 
@@ -94,11 +107,6 @@ class Gateway:
     def loaded(self) -> dict[str, datetime]:
         """Models that count as loaded → until when."""
         return self._loaded.active()
-
-    def _take_place(self, held: ExitStack) -> None:
-        if not self._places.acquire(blocking=False):
-            raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
-        held.callback(self._places.release)
 
     def _default_model(self) -> str:
         found = self._loaded.latest() if self._default == _LOADED else self._default

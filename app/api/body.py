@@ -9,6 +9,7 @@ from marshmallow import Schema
 
 from app import jsontext
 from app.api.payload import FormBody, JsonBody, OpaqueBody, form
+from app.api.place import take_place
 from app.api.view import first_problem
 from app.client_socket import Overdue
 from app.errors import GatewayError, Kind
@@ -18,7 +19,17 @@ _DRAIN = 4  # × the limit: how much of a body that is too large is taken off th
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_json(schema: Schema, empty: str = "the request body is not valid JSON") -> JsonBody:
+def read_json(schema: Schema) -> JsonBody:
+    """The JSON object of a call for an engine, with the fields that ``schema`` names checked.
+
+    As ``read_aside``; and takes a place, so that slow clients take none of the threads that answer
+    what needs no engine.
+    """
+    take_place()
+    return read_aside(schema, "the request body is not valid JSON")
+
+
+def read_aside(schema: Schema, empty: str) -> JsonBody:
     """The request's JSON object, with the fields that ``schema`` names checked.
 
     The content type does not matter. Blocks until the body is whole, at most server.body-timeout.
@@ -34,12 +45,14 @@ def read_json(schema: Schema, empty: str = "the request body is not valid JSON")
 def read_any(schema: Schema) -> JsonBody | FormBody:
     """The body as ``read_json`` gives it, or a multipart form. Blocks and raises alike."""
     if request.mimetype == "multipart/form-data":
+        take_place()
         return form(_read(current_app.config["MAX_BODY"]), request.headers["Content-Type"])
     return read_json(schema)
 
 
 def read_opaque() -> OpaqueBody:
     """The request's body, whatever it is, with its content type. Blocks and raises alike."""
+    take_place()
     raw = _read(current_app.config["MAX_BODY"])
     return OpaqueBody(raw, request.headers.get("Content-Type", ""))
 

@@ -10,10 +10,14 @@ from werkzeug.routing import Rule
 
 from app import jsontext
 from app.api import stream
+from app.api.place import take_place
 from app.api.request_id import request_id
 from app.api.services import Services
 from app.api.terminal import Ending, grammar_of
 from app.call import Body, Call, Reply
+
+
+_STREAMS = ("text/event-stream", "application/x-ndjson")
 
 
 def services() -> Services:
@@ -37,7 +41,11 @@ def any_method(blueprint: Blueprint, rule: str) -> Callable[[Callable[..., Respo
 
 
 def call_of(body: Body, **facts: Any) -> Call:
-    """The canonical form of the current request; ``facts`` are fields of Call that differ."""
+    """The canonical form of the current request, which takes a place for it.
+
+    ``facts`` are fields of Call that differ.
+    """
+    take_place()
     given: dict[str, Any] = {
         "target": raw_target(),
         "model": body.model,
@@ -63,12 +71,14 @@ def response_of(reply: Reply, parts: int = 1) -> Response:
     ``parts`` is how many answers a stream holds, each with an end of its own.
     """
     kind = reply.header("content-type").partition(";")[0].strip().lower()
+    if reply.header("content-encoding"):
+        kind = ""  # still packed, in a way nobody here can look into
     response = Response(_pieces(reply, kind, parts), reply.status, content_type="")
     response.headers.clear()
     response.headers.extend(reply.headers)
-    if reply.length is not None:
+    if kind not in _STREAMS and reply.length is not None:  # a stream may get a line of ours
         response.content_length = reply.length
-    if kind in ("text/event-stream", "application/x-ndjson"):
+    if kind in _STREAMS:
         response.headers["Cache-Control"] = "no-cache"
         response.headers["X-Accel-Buffering"] = "no"
     # Not in the generator's finally, which never runs where the generator never starts (HEAD).

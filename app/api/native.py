@@ -9,6 +9,7 @@ from app.api.body import read_any
 from app.api.http import call_of, response_of, services
 from app.api.payload import OpaqueBody
 from app.api.view import AnyView
+from app.call import Passing
 
 _ASKED = ("/props", "/slots", "/lora-adapters")
 _TOLD = (
@@ -26,14 +27,14 @@ def blueprint() -> Blueprint:
     def tell() -> Response:
         """Have the engine do something."""
         body = read_any(view)
-        reply = services().gateway.call(call_of(body, verbatim=True))
+        reply = services().gateway.call(call_of(body, passing=Passing.STATUSES))
         return response_of(reply, parts=body.choices)
 
     def ask() -> Response:
         """Ask the engine about itself."""
         model = request.args.get("model")
-        reply = services().gateway.call(call_of(OpaqueBody(), model=model, verbatim=True))
-        return response_of(reply)
+        call = call_of(OpaqueBody(), model=model, passing=Passing.STATUSES)
+        return response_of(services().gateway.call(call))
 
     for path in _TOLD:
         bp.add_url_rule(path, f"tell {path}", tell, methods=["POST"])

@@ -10,7 +10,7 @@ from app.errors import GatewayError, Kind
 Raw = bytes | bytearray
 
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
-_NAME = re.compile(rb'^content-disposition:[^\r\n]*[;\s]name="?model"?[\s;\r]', re.I | re.M)
+_NAME = re.compile(rb'^(?i:content-disposition):[^\r\n]*[;\s](?i:name)="?model"?[\s;\r]', re.M)
 _MAX_CHOICES = 1024
 _MAX_HEADERS = 16384  # bytes of one part's headers
 

@@ -8,10 +8,12 @@ class EventParser:
     """Finds the events of one stream in its pieces, however they are cut; keeps nothing but data.
 
     Takes time linear in what is fed. ``error`` is no field of the format, but llama-server used to
-    say ``error: {…}`` where it now says ``data: {"error": {…}}``: the first is given as the second.
+    say ``error: {…}`` where it now says ``data: {"error": {…}}``: with ``error_lines`` the first is
+    given as the second; else it is passed over, as clients do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, error_lines: bool = False) -> None:
+        self._error_lines = error_lines
         self._line: list[bytes] = []  # the line that is not ended yet
         self._data: list[bytes] = []  # of the event that is not ended yet
         self._first = True            # no line is ended yet
@@ -60,6 +62,6 @@ class EventParser:
                     self._data = []
             elif line == b"data":
                 self._data.append(b"")
-            elif line.startswith(b"error:"):
+            elif self._error_lines and line.startswith(b"error:"):
                 self._data.append(b'{"error":%b}' % line[6:])
         return events

@@ -1,44 +1,65 @@
 """How a stream of each API says that it is over: success, or an error; and how we say it."""
 
+import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from app.api.errors import document
+from app.api.sse import EventParser
 from app.errors import GatewayError
 
-_OVERLAP = 96  # bytes; longer than any mark, which two pieces may share
+_DONE = b"[DONE]"
 _LINE_ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
+_ERROR = rb'"error"\s*:'
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """The marks of one API's event stream.
+    """The end marks of one API's event stream.
 
-    ``end`` ends the whole stream. ``part`` ends one of the answers in it, where there can be more
-    than one. Inside a JSON text a quote is escaped, so no answer can hold a mark by accident.
+    ``hint`` is found in every event that can be a mark, so that no other has to be parsed.
+    ``ends`` gives the parts of the stream that an event ends: indexes of choices, or None for all.
     """
 
-    end: re.Pattern[bytes]
-    part: re.Pattern[bytes] | None = None
+    hint: re.Pattern[bytes]
+    ends: Callable[[dict[str, Any]], set[Any]]
     event: bytes = b""  # the event's name line, where the API names its events
 
 
-_DONE = rb"(?<=[\r\n])data: ?\[DONE\]"
-_ERROR = rb'(?<=[\r\n])data: ?\{\s*"error"\s*:'
-_TYPE = rb'"type"\s*:\s*"'
+def _choices(event: dict[str, Any]) -> set[Any]:
+    choices = event.get("choices")
+    return {
+        choice.get("index", 0)
+        for choice in (choices if isinstance(choices, list) else ())
+        if isinstance(choice, dict) and choice.get("finish_reason")
+    }
 
 
-def _end(*marks: bytes) -> re.Pattern[bytes]:
-    return re.compile(b"|".join((*marks, _DONE, _ERROR)))
+def _stop(event: dict[str, Any]) -> set[Any]:
+    return {None} if event.get("stop") is True else set()
 
 
-OPENAI = Grammar(end=_end(), part=re.compile(rb'"finish_reason"\s*:\s*"'))
-COMPLETION = Grammar(end=_end(rb'"stop"\s*:\s*true'))
+def _typed(*types: str) -> Callable[[dict[str, Any]], set[Any]]:
+    return lambda event: {None} if event.get("type") in types else set()
+
+
+def _hint(mark: bytes) -> re.Pattern[bytes]:
+    return re.compile(mark + b"|" + _ERROR)
+
+
+OPENAI = Grammar(_hint(rb'"finish_reason"\s*:\s*"'), _choices)
+COMPLETION = Grammar(_hint(rb'"stop"\s*:\s*true'), _stop)
 RESPONSES = Grammar(
-    end=_end(_TYPE + rb'(?:response\.(?:completed|failed|incomplete)|error)"'),
-    event=b"event: error\n",
+    _hint(rb'"type"\s*:\s*"(?:response\.(?:completed|failed|incomplete)|error)"'),
+    _typed("response.completed", "response.failed", "response.incomplete", "error"),
+    b"event: error\n",
 )
-MESSAGES = Grammar(end=_end(_TYPE + rb'(?:message_stop|error)"'), event=b"event: error\n")
+MESSAGES = Grammar(
+    _hint(rb'"type"\s*:\s*"(?:message_stop|error)"'), _typed("message_stop", "error"),
+    b"event: error\n",
+)
 
 _BY_PATH = {
     "/v1/chat/completions": OPENAI, "/v1/completions": OPENAI,
@@ -59,25 +80,29 @@ class Ending:
     def __init__(self, grammar: Grammar | None, parts: int) -> None:
         """``parts`` is how many answers the stream holds, each with an end of its own."""
         self._grammar = grammar
-        self._missing = parts
-        self._over = False
+        self._parts = parts
+        self._parser = EventParser()
+        self._ended: set[Any] = set()
         self._last = b"\n\n"  # what comes first begins a line, and nothing is open before it
 
     def see(self, piece: bytes) -> None:
         """Take note of the next piece; costs time linear in its length."""
-        if self._grammar and not self._over:
-            self._search(self._grammar, piece)
-        tail = piece if len(piece) >= _OVERLAP else self._last + piece
-        self._last = tail[-_OVERLAP:]
+        if self._grammar:
+            for data in self._parser.feed(piece):
+                self._note(self._grammar, data)
+        self._last = piece[-4:] if len(piece) >= 4 else (self._last + piece)[-4:]
 
     @property
     def over(self) -> bool:
         """Whether the stream has said that it is over."""
-        return self._over or self._missing <= 0
+        return None in self._ended or len(self._ended) >= self._parts
 
     @property
     def open_ended(self) -> bool:
-        """Whether the API's streams end with a mark and this one has none yet."""
+        """Whether the API's streams end with a mark and this one has none."""
+        if self._grammar:
+            for data in self._parser.finish():
+                self._note(self._grammar, data)
         return self._grammar is not None and not self.over
 
     def failure(self, error: GatewayError, path: str) -> bytes:
@@ -85,12 +110,16 @@ class Ending:
         name = self._grammar.event if self._grammar else b""
         return self._line_end() + name + b"data: " + document(error, path)[1] + b"\n\n"
 
-    def _search(self, grammar: Grammar, piece: bytes) -> None:
-        window = self._last + piece
-        new = len(self._last)
-        self._over = any(m.end() > new for m in grammar.end.finditer(window))
-        if grammar.part:
-            self._missing -= sum(m.end() > new for m in grammar.part.finditer(window))
+    def _note(self, grammar: Grammar, data: bytes) -> None:
+        if data.strip() == _DONE:
+            self._ended.add(None)
+        elif grammar.hint.search(data):
+            try:
+                event = json.loads(data)
+            except (ValueError, RecursionError):
+                return
+            if isinstance(event, dict):
+                self._ended |= {None} if event.get("error") else grammar.ends(event)
 
     def _line_end(self) -> bytes:
         if self._last.endswith(_LINE_ENDS):

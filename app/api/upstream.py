@@ -7,6 +7,7 @@ from flask import Blueprint, Response
 
 from app.api.body import read_opaque
 from app.api.http import any_method, call_of, raw_target, response_of, services
+from app.call import Passing
 from app.errors import GatewayError, Kind
 
 _PREFIX = "/upstream/"
@@ -22,7 +23,7 @@ def blueprint() -> Blueprint:
         """Whatever is asked of one model's engine, and whatever it answers."""
         raw = raw_target().removeprefix(_PREFIX)
         model, target = split(raw, services().gateway.knows)
-        call = call_of(read_opaque(), model=model, target=target, verbatim=True)
+        call = call_of(read_opaque(), model=model, target=target, passing=Passing.ANYTHING)
         return response_of(services().gateway.call(call))
 
     return bp

@@ -20,14 +20,18 @@ class View(Schema):
 
 
 class Text(fields.Field[str]):
-    """A text; a required one must not be blank."""
+    """A text that, unless ``may_be_blank``, is more than white space."""
 
     default_error_messages = {"required": BLANK, "null": BLANK}
+
+    def __init__(self, may_be_blank: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._may_be_blank = may_be_blank
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         if not isinstance(value, str):
             raise ValidationError(WRONG_TYPE)
-        if self.required and not value.strip():
+        if not self._may_be_blank and not value.strip():
             raise ValidationError(BLANK)
         return value
 

@@ -5,7 +5,7 @@ Fields: name, repo, revision, commit, quant, files [path, size, sha256], pulledA
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,6 +14,9 @@ from app import jsontext
 
 MAX_BYTES = 1024 * 1024  # a manifest is some hundred bytes; more is no manifest
 _SPLIT = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LATEST = 250_000_000_000.0  # s; the year 9892, as later ones end datetime's range
 _PROJECTOR = "mmproj"  # a multimodal projector lies beside the weights and is not the model
 
 
@@ -48,8 +51,8 @@ class Entry:
     @cached_property
     def first(self) -> FileEntry:
         """The file that engines open: part 1 of a split model finds the other parts by itself."""
-        weights = [f for f in self.files if not PurePosixPath(f.path).name.startswith(_PROJECTOR)]
-        return min(weights or self.files, key=lambda file: (_part(file.path), file.path))
+        weights = [file for file in self.files if _holds_weights(file.path)]
+        return min(weights or self.files, key=lambda file: _part(file.path))
 
     @property
     def first_file(self) -> Path:
@@ -100,11 +103,19 @@ def _name(value: Any) -> str:
 
 
 def _pulled_at(value: Any, mtime: float) -> str:
+    """``value`` if it is a time of RFC 3339, which is what clients read; else the same time as one.
+
+    What is no time at all gives way to the time of the manifest itself.
+    """
     try:
-        parse_time(value).timestamp()
-        return str(value)
+        found = parse_time(value).astimezone(timezone.utc)
+        return str(value) if _RFC_3339.fullmatch(value) else _rfc_3339(found)
     except (TypeError, ValueError, OverflowError):
-        return datetime.fromtimestamp(int(mtime), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return _rfc_3339(_EPOCH + timedelta(seconds=min(max(mtime, 0.0), _LATEST)))
+
+
+def _rfc_3339(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _files(value: Any, directory: Path) -> list[FileEntry]:
@@ -148,6 +159,11 @@ def _parts(path: str) -> list[str]:
     return [f"{match['stem']}-{n:05d}-of-{total}.gguf" for n in range(1, int(total) + 1)]
 
 
+def _holds_weights(path: str) -> bool:
+    name = PurePosixPath(path).name.lower()
+    return name.endswith(".gguf") and not name.startswith(_PROJECTOR)
+
+
 def _part(path: str) -> int:
     match = _SPLIT.fullmatch(path)
     return int(match["part"]) if match else 0
@@ -156,5 +172,5 @@ def _part(path: str) -> int:
 def _size_on_disk(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a path that no file system can hold
         return 0

@@ -42,6 +42,10 @@ class Registry:
         A manifest that cannot be used hides only its own model and is logged once. Of two
         directories with one name the first, by directory, counts.
         """
+        return sorted(self._scan().values(), key=lambda entry: entry.name)
+
+    def _scan(self) -> dict[str, Entry]:
+        """The models by the normal form of their names."""
         with self._lock:
             before = dict(self._read)
         paths = _manifests(self._models)
@@ -52,7 +56,7 @@ class Registry:
                 entries.setdefault(normal(read.entry.name), read.entry)
         with self._lock:
             self._read, self._by_name = found, entries
-        return sorted(entries.values(), key=lambda entry: entry.name)
+        return entries
 
     def find(self, name: str) -> Entry | None:
         """The model of that name, as ``names`` compares it; one that is known costs one stat."""
@@ -62,9 +66,7 @@ class Registry:
         if entry and read and read.signature.settled:
             if signature(entry.directory / "manifest.json") == read.signature:
                 return entry
-        self.entries()
-        with self._lock:
-            return self._by_name.get(normal(name))
+        return self._scan().get(normal(name))
 
 
 def _manifests(models: Path) -> list[Path]:
@@ -96,8 +98,7 @@ def _refresh(path: Path, before: dict[Path, _Read]) -> _Read | None:
     try:
         return _Read(found, _read_calmly(path, found))
     except (BadManifest, OSError) as error:
-        young = time.time() - found.mtime / 1e9 < _BEING_WRITTEN
-        if young and known and known.entry:
+        if _is_young(found) and known and known.entry:
             # Being rewritten: what it held a moment ago counts, until the next look.
             return replace(known, signature=replace(found, mtime=_NEVER))
         if not known or known.entry or known.signature != found:
@@ -111,10 +112,14 @@ def _read_calmly(path: Path, found: Signature) -> Entry:
         try:
             return _read(path, found)
         except BadManifest:
-            if time.time() - found.mtime / 1e9 > _BEING_WRITTEN:
+            if not _is_young(found):
                 raise
         time.sleep(0.002)
     return _read(path, found)
+
+
+def _is_young(found: Signature) -> bool:
+    return 0 <= time.time() - found.mtime / 1e9 < _BEING_WRITTEN
 
 
 def _read(path: Path, found: Signature) -> Entry:

@@ -12,6 +12,7 @@ from app.config.problems import Problem
 from app.config.schema import ROOT, Section
 
 KeyPath = tuple[str, ...]
+_MERGE = "tag:yaml.org,2002:merge"
 _IGNORED = ("LOOP_CONFIG", "LOOP_TEST_")  # which files to read; what only tests look at
 
 
@@ -32,12 +33,13 @@ class _Loader(yaml.SafeLoader):
     """Refuses a key that stands twice in one mapping: the first would silently be lost."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for index, key in enumerate(keys):
-            if key in keys[:index]:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key}' is repeated", node.value[index][0].start_mark
-                )
+        seen: list[Any] = []
+        for name, _ in node.value:
+            key = None if name.tag == _MERGE else self.construct_object(name, deep=True)
+            if key is not None and key in seen:
+                text = f"the key '{key}' is repeated"
+                raise yaml.constructor.ConstructorError(None, None, text, name.start_mark)
+            seen.append(key)
         return super().construct_mapping(node, deep)
 
 
@@ -48,8 +50,8 @@ def read_file(path: Path) -> Layer:
         data = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506 (a SafeLoader)
     except OSError as error:
         return Layer(problems=[Problem(source, "", f"cannot be read: {error.strerror}")])
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        return Layer(problems=[Problem(source, "", f"is no valid YAML: {_one_line(error)}")])
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return Layer(problems=[Problem(source, "", f"is no valid YAML: {_reason(error)}")])
     layer = Layer()
     _flatten(layer, ROOT, data, (), source)
     return layer
@@ -117,7 +119,7 @@ def _typed(text: str) -> Any:
         return text
     try:
         return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return text  # the reader of the key says what it must be
 
 
@@ -126,5 +128,11 @@ def _suggestion(name: str, known: Mapping[str, Any]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _reason(error: Exception) -> str:
+    """What is wrong and where, without the line itself, in which a key may stand."""
+    mark = getattr(error, "problem_mark", None)
+    if mark:
+        what = getattr(error, "problem", None) or "it cannot be read"
+        return f"{what} (line {mark.line + 1}, column {mark.column + 1})"
+    known = isinstance(error, (yaml.YAMLError, RecursionError))
+    return type(error).__name__ if known else " ".join(str(error).split())

@@ -14,7 +14,7 @@ from app.config.values import Rejected
 from app.settings import EngineSettings, LoopSettings, QueueSettings, ServerSettings, Settings
 
 DEFAULTS = Path(__file__).resolve().parents[2] / "etc" / "gateway.yml"
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -81,9 +81,10 @@ class _Reading:
         """The value as read, or None where it is null or refused."""
         try:
             return reader(self._expand(value))
-        except Rejected as error:
+        except (Rejected, RecursionError) as error:
+            rule = str(error) if isinstance(error, Rejected) else "refers to itself"
             shown = "null" if value is None else value
-            self._refuse(source, path, str(error), shown)
+            self._refuse(source, path, rule, shown)
         return None
 
     def _expand(self, value: Any) -> Any:
@@ -92,6 +93,8 @@ class _Reading:
             return _VARIABLE.sub(self._variable, value)
         if isinstance(value, list):
             return [self._expand(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self._expand(item) for key, item in value.items()}
         return value
 
     def _variable(self, match: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ Reader = Callable[[Any], Any]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?B|B)?")
+_DIGITS = 20  # of a number that can still mean something
 _BYTES = {"": 1, "B": 1} | {
     f"{prefix}{unit}": base**power
     for power, prefix in enumerate("KMGT", start=1)
@@ -47,7 +48,7 @@ def boolean(value: Any) -> bool:
 
 
 def _integer(low: int, high: int, value: Any) -> int:
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) < _DIGITS:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return value
@@ -71,6 +72,7 @@ def duration(value: Any) -> float:
 def size(value: Any) -> int:
     """Bytes, from a whole number or a text such as 512MiB or 16GiB; more than zero."""
     match = _SIZE.fullmatch(str(value)) if isinstance(value, (int, str)) else None
+    match = match if match and len(match[1]) < _DIGITS else None
     number = int(float(match[1]) * _BYTES[match[2] or ""]) if match else 0
     if number > 0:
         return number
@@ -79,8 +81,10 @@ def size(value: Any) -> int:
 
 def path(value: Any) -> Path:
     """A path, ``~`` expanded, made absolute against the working directory."""
+    if "\0" in text(value):
+        raise Rejected("must be a path")
     try:
-        return Path(text(value)).expanduser().absolute()
+        return Path(value).expanduser().absolute()
     except RuntimeError:
         raise Rejected("has no home directory to put for ~; write the whole path") from None
 
@@ -90,6 +94,7 @@ def url(value: Any) -> str:
     try:
         parts = urlsplit(text(value).strip())
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        good = good and value.isprintable() and " " not in value.strip()
     except ValueError:  # a port that is no number, a broken IPv6 address
         good = False
     if not good or parts.query or parts.fragment or parts.username is not None:

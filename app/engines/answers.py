@@ -1,12 +1,14 @@
 """What an engine's answer means: passed on, or reported as a fault of the engine."""
 
+import json
 import re
 from collections.abc import Iterable
 
 from app import jsontext
-from app.call import Headers, Reply
+from app.call import Headers, Passing, Reply
 from app.errors import GatewayError, Kind
 
+_READ_WHOLE = 65536  # bytes
 _EXCERPT = 200  # characters of an engine's own text in an error message
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _STREAMS = {"text/event-stream", "application/x-ndjson"}
@@ -24,16 +26,18 @@ _DROPPED = {
 }
 
 
-def judge(reply: Reply) -> Reply:
-    """The reply itself where it may pass; raises GatewayError where the engine failed.
+def judge(reply: Reply, passing: Passing) -> None:
+    """Raise GatewayError where the engine failed and its answer may not pass.
 
     Blocks until the engine has said what is wrong with it, if something is.
     """
+    if passing is Passing.ANYTHING or (passing is Passing.STATUSES and not reply.successful):
+        return
     if reply.successful and not _is_page(reply):
-        return reply
+        return
     if 400 <= reply.status < 500 or reply.status == _LOADING:
-        return reply
-    if 300 <= reply.status < 400:
+        return
+    if not reply.successful and reply.status < 400:
         text = f"the engine answered {reply.status}, which the gateway does not follow"
         raise GatewayError(Kind.UPSTREAM_ERROR, text)
     said = message(reply.body)
@@ -62,6 +66,31 @@ def _media_type(reply: Reply) -> str:
     return reply.header("content-type").partition(";")[0].strip().lower()
 
 
+def require_json(reply: Reply, passing: Passing) -> None:
+    """Raise GatewayError for a whole reply that calls itself JSON and is none.
+
+    An engine that ends in the midst of a document can still have framed it well.
+    """
+    claims = reply.successful and _media_type(reply) == "application/json"
+    if claims and passing is not Passing.ANYTHING and not _is_json(reply.body):
+        raise GatewayError(Kind.UPSTREAM_ERROR, "the engine's answer is no whole JSON document")
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether a text can be a whole document; only a short one is read to be sure.
+
+    Reading costs some µs per KB; a long document that is cut hardly ever ends like a whole one.
+    """
+    text = body.strip()
+    if len(text) > _READ_WHOLE and text[:1] + text[-1:] in (b"{}", b"[]"):
+        return True
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def message(body: bytes) -> str:
     """The ``error.message`` of an engine's body, else its first characters without markup."""
     try:
@@ -73,16 +102,17 @@ def message(body: bytes) -> str:
     return said if isinstance(said, str) else _excerpt(body.decode("utf-8", "replace"))
 
 
-def passing(headers: Iterable[tuple[str, str]]) -> Headers:
-    """The headers that go back to the client, in their order."""
+def passing(headers: Iterable[tuple[str, str]], unpacked: bool) -> Headers:
+    """The headers that go back to the client, in their order; the body is ``unpacked`` or not."""
     pairs = [(name, value) for name, value in headers]
+    dropped = _DROPPED if unpacked else _DROPPED - {"content-encoding"}
     named = {
         token.strip().lower()
         for name, value in pairs if name.lower() == "connection" for token in value.split(",")
     }
     return [
         (name, value) for name, value in pairs
-        if not (lower := name.lower()) in _DROPPED | named
+        if (lower := name.lower()) not in dropped | named
         and not lower.startswith("access-control-")
     ]
 

@@ -10,7 +10,7 @@ from urllib3.response import BaseHTTPResponse
 
 from app.call import Call, Reply
 from app.engines import answers
-from app.engines.connection import EngineAdapter, StaleConnection, departure_of_call
+from app.engines.connection import EngineAdapter, StaleConnection, Working, working
 from app.engines.failures import Limits, mapped
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
@@ -31,8 +31,7 @@ class EngineClient:
         self._session = requests.Session()
         self._session.trust_env = False
         self._adapter = EngineAdapter(connections)
-        for scheme in ("http://", "https://"):
-            self._session.mount(scheme, self._adapter)
+        self._session.mount(url, self._adapter)
 
     def send(self, call: Call, departure: Departure) -> Reply:
         """Send the call; the reply's body is there, or arrives in pieces.
@@ -52,28 +51,31 @@ class EngineClient:
             raise GatewayError(Kind.UPSTREAM_ERROR, text) from error
 
     def _exchange(self, call: Call, departure: Departure) -> Reply:
-        token = departure_of_call.set(departure)
+        token = working.set(Working(departure, self._limits.read))
         try:
             with mapped(self._url, self._limits, departure):
-                # Past Session.send, which would store cookies and follow redirects.
                 limits = (self._limits.connect, self._limits.read)
-                raw = self._adapter.send(self._request(call), stream=True, timeout=limits).raw
+                # Past Session.send, which would store cookies and follow redirects.
+                adapter = self._session.get_adapter(self._url)
+                raw = adapter.send(self._request(call), stream=True, timeout=limits).raw
         finally:
-            departure_of_call.reset(token)
-        headers = answers.passing(raw.headers.items())
+            working.reset(token)
+        headers = answers.passing(raw.headers.items(), _can_unpack(raw))
         reply = Reply(raw.status, headers, self._pieces(raw, departure), close=raw.close)
         try:
-            judged = reply if call.verbatim else answers.judge(reply)
-            if answers.arrives_in_pieces(judged):
-                return replace(judged, length=_length(raw))
-            return Reply.whole(reply.status, headers, judged.body)
+            answers.judge(reply, call.passing)
+            if answers.arrives_in_pieces(reply):
+                return replace(reply, length=_length(raw))
+            whole = Reply.whole(reply.status, headers, reply.body)
+            answers.require_json(whole, call.passing)
+            return whole
         except BaseException:
             raw.close()
             raise
 
     def _pieces(self, raw: BaseHTTPResponse, departure: Departure) -> Iterator[bytes]:
         """The body as it arrives, unpacked; ends only where it is whole."""
-        packed = "content-encoding" in raw.headers
+        packed = "content-encoding" in raw.headers and _can_unpack(raw)
         with mapped(self._url, self._limits, departure):
             while piece := raw.read1(decode_content=packed):
                 yield piece
@@ -95,6 +97,11 @@ class EngineClient:
             request.body = call.body.raw  # type: ignore[assignment]
         request.hooks = _HOOKS
         return request
+
+
+def _can_unpack(raw: BaseHTTPResponse) -> bool:
+    codings = raw.headers.get("content-encoding", "identity").lower().split(",")
+    return all(coding.strip() in {"identity", *raw.CONTENT_DECODERS} for coding in codings)
 
 
 def _length(raw: BaseHTTPResponse) -> int | None:

@@ -2,6 +2,7 @@
 
 import http.client
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from requests.adapters import HTTPAdapter
@@ -10,9 +11,24 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from app.engines.hangup import Departure
 
-# The call that a connection works for. Between the session and its connections lie requests' and
-# urllib3's pools, which hand on nothing of ours.
-departure_of_call: ContextVar[Departure] = ContextVar("departure_of_call")
+_PIECE = 65536  # bytes sent under one time limit
+
+
+@dataclass(frozen=True)
+class Working:
+    """The call that a connection works for: whose client may leave, and how long the engine may
+    take no byte of it (seconds).
+    """
+
+    departure: Departure
+    limit: float
+
+
+# Between the session and its connections lie requests' and urllib3's pools, which hand on nothing.
+working: ContextVar[Working] = ContextVar("working")
+
+
+_NO_ANSWER = "it closed the connection without an answer"
 
 
 class NothingReceived(ConnectionResetError):
@@ -28,7 +44,7 @@ class HeadersCutShort(http.client.HTTPException):
 
 
 class _Watched:
-    """A reader that knows what its last line was, and whether there was a byte at all."""
+    """A reader that knows what its last line was."""
 
     def __init__(self, reader: Any) -> None:
         self._reader = reader
@@ -42,28 +58,20 @@ class _Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
 
-    def silent(self) -> bool:
-        """Whether nothing has been received."""
-        if self.last:
-            return False
-        try:  # half a line is still in the buffer; an empty buffer asks the dead socket again
-            return not self._reader.peek(1)
-        except OSError:
-            return True
-
 
 class _Response(http.client.HTTPResponse):
     """http.client takes the end of the stream for the end of the headers; this one does not."""
 
     def begin(self) -> None:
-        reader = self.fp
-        self.fp = watched = _Watched(reader)  # type: ignore[assignment]
+        reader: Any = self.fp
         try:
-            super().begin()
+            first = reader.peek(1)
         except ConnectionError as error:
-            if watched.silent():
-                raise NothingReceived("it closed the connection without an answer") from error
-            raise
+            raise NothingReceived(_NO_ANSWER) from error
+        if not first:
+            raise NothingReceived(_NO_ANSWER)
+        self.fp = watched = _Watched(reader)  # type: ignore[assignment]
+        super().begin()
         if watched.last == b"":
             raise HeadersCutShort("its headers are cut short")
         self.fp = reader
@@ -75,6 +83,7 @@ class _Reusable:
     response_class: Any = _Response
     sock: Any = None
     _answers = 0
+    _answer: http.client.HTTPResponse | None = None
     _departure: Departure | None = None
 
     def connect(self) -> None:
@@ -85,7 +94,17 @@ class _Reusable:
     def request(self, *args: Any, **kwargs: Any) -> None:
         if self.sock is not None:
             self._attach()
+            self.timeout = self.sock.gettimeout()  # which request() sets once more
         super().request(*args, **kwargs)  # type: ignore[misc]
+
+    def send(self, data: Any) -> None:
+        """As http.client's; the limit is for each piece the engine takes, not for all of a body."""
+        if not isinstance(data, (bytes, bytearray)) or len(data) <= _PIECE:
+            super().send(data)  # type: ignore[misc]
+            return
+        view = memoryview(data)
+        for start in range(0, len(view), _PIECE):
+            super().send(view[start:start + _PIECE])  # type: ignore[misc]
 
     def getresponse(self) -> Any:
         try:
@@ -95,12 +114,20 @@ class _Reusable:
                 raise StaleConnection(str(error)) from error
             raise
         self._answers += 1
+        self._answer = response._original_response
         return response
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether the last answer ended before its announced length: nothing more comes here."""
+        return bool(self._answer is not None and self._answer.length)
+
     def _attach(self) -> None:
-        self._departure = departure_of_call.get(None)
-        if self._departure:
+        found = working.get(None)
+        if found:
+            self._departure = found.departure
             self._departure.attach(self.sock)
+            self.sock.settimeout(found.limit)
 
     def detach(self) -> None:
         """The call is done with this connection; its client may leave without harm to the next."""
@@ -123,6 +150,8 @@ class _Detaching:
     def _put_conn(self, connection: Any) -> None:
         if connection is not None:
             connection.detach()
+            if connection.cut_short:
+                connection.close()
         super()._put_conn(connection)  # type: ignore[misc]
 
 

@@ -1,14 +1,15 @@
 """gunicorn's thread worker, for clients that are slow, silent or broken.
 
-It hands a connection to a thread only once there is something to read, closes connections outside
-the event loop, keeps time on requests and answers, and says in JSON what is wrong with a request
-that is no HTTP.
+It hands a connection to a thread only once the head of a request is whole, closes connections
+outside the event loop, keeps time on requests and answers, and says in JSON what is wrong with a
+request that is no HTTP.
 """
 
 import errno
 import resource
 import socket
 import time
+from collections import deque
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any
@@ -23,6 +24,7 @@ from app import jsontext
 from app.client_socket import ClientSocket
 from app.settings import ServerSettings
 
+_DRAIN = 0.1  # s; for what is on its way already
 _LINGER = 2.0  # s; for the client to take the last answer and to close
 _GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK)
 _STATUS: list[tuple[type[Exception], str]] = [
@@ -42,6 +44,10 @@ def worker_class(settings: ServerSettings) -> type[ThreadWorker]:
 class _GatewayWorker(ThreadWorker):
     settings: ServerSettings
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lingering: deque[Any] = deque()  # answered and closing, the next to be closed first
+
     def init_process(self) -> None:
         _allow_open_files()
         super().init_process()
@@ -55,22 +61,81 @@ class _GatewayWorker(ThreadWorker):
                 return
             raise
         client = ClientSocket.of(accepted, self.settings.write_timeout)
-        connection = TConn(self.cfg, client, address, listener.getsockname())
-        connection.timeout = time.monotonic() + self.settings.body_timeout
         self.nr_conns += 1
+        self._await_head(TConn(self.cfg, client, address, listener.getsockname()))
+
+    def on_client_socket_readable(self, connection: Any, client: Any) -> None:
+        """The next request of a kept connection begins."""
+        if client.gather():
+            super().on_client_socket_readable(connection, client)
+            return
+        self.poller.unregister(client)
+        self.keepalived_conns.remove(connection)
+        self._await_head(connection)
+
+    def on_pending_socket_readable(self, connection: Any, client: Any) -> None:
+        """More of a request's head has come; a thread gets it when the head is whole."""
+        if client.gather():
+            super().on_pending_socket_readable(connection, client)
+
+    def _await_head(self, connection: Any) -> None:
+        connection.timeout = time.monotonic() + self.settings.body_timeout
+        connection.sock.deadline = connection.timeout
         self.pending_conns.append(connection)
         readable = partial(self.on_pending_socket_readable, connection)
-        self.poller.register(client, EVENT_READ, readable)
+        self.poller.register(connection.sock, EVENT_READ, readable)
 
     def handle(self, connection: Any) -> Any:
         """Answer one request; the next one on this connection has its own time."""
-        connection.sock.deadline = time.monotonic() + self.settings.body_timeout
-        keep = super().handle(connection)
-        if keep is False:
-            # Here, where waiting for the client does not hold up the event loop.
-            connection.sock.linger(_LINGER)
-            connection.close()
-        return keep
+        if connection.sock.deadline is None:
+            connection.sock.deadline = time.monotonic() + self.settings.body_timeout
+        return super().handle(connection)
+
+    def finish_request(self, connection: Any, future: Any) -> None:
+        """Keep the connection, or close it once the client has taken the answer.
+
+        Closing with bytes unread would reset the connection, and the client could lose the answer;
+        gunicorn's own graceful close waits for the client in the event loop's thread.
+        """
+        if future.cancelled() or future.exception() or future.result() is not False:
+            super().finish_request(connection, future)
+            return
+        try:
+            connection.sock.shutdown(socket.SHUT_WR)
+            connection.sock.setblocking(False)
+            self.poller.register(connection.sock, EVENT_READ, partial(self._discard, connection))
+        except (OSError, ValueError):  # the client left, or it is closed already
+            self._close(connection)
+            return
+        connection.timeout = time.monotonic() + _LINGER
+        self.lingering.append(connection)
+
+    def murder_pending(self) -> None:
+        """Close connections whose time is up: for a request's head, or for taking the answer."""
+        super().murder_pending()
+        while self.lingering and self.lingering[0].timeout <= time.monotonic():
+            connection = self.lingering.popleft()
+            self.poller.unregister(connection.sock)
+            self._close(connection)
+
+    def _discard(self, connection: Any, client: Any) -> None:
+        if not client.discard():
+            self.poller.unregister(client)
+            self.lingering.remove(connection)
+            self._close(connection)
+
+    def _close(self, connection: Any) -> None:
+        self.nr_conns -= 1
+        connection.close()
+
+    def _keepalive_after(self, connection: Any, keepalive: bool) -> bool:
+        """Whether the connection can be kept: not while the rest of a body nobody reads is to come.
+
+        gunicorn's own waits for it five seconds long, in the thread.
+        """
+        connection.sock.deadline = None
+        drained = time.monotonic() + _DRAIN
+        return keepalive and bool(connection.parser.finish_body(deadline=drained))
 
     def load_wsgi(self) -> None:
         """Load the application; a response of it may close the connection."""

@@ -1,4 +1,4 @@
-"""Streams for the scripts of a RawEngine: events of the OpenAI chat API, heads, and every framing."""
+"""Streams for the scripts of a RawEngine: events of the chat API, heads, and every framing."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ MANY = settings(max_examples=500, deadline=None, database=None)
 
 def parsed(pieces: Iterable[bytes]) -> list[bytes]:
     """All events of a stream that comes in these pieces."""
-    parser = EventParser()
+    parser = EventParser(error_lines=True)
     found = [data for piece in pieces for data in parser.feed(piece)]
     return found + parser.finish()
 
@@ -94,13 +94,13 @@ def test_any_cut_gives_the_same_events(body: bytes, places: list[int]) -> None:
 def test_events_are_those_of_another_reader(body: bytes) -> None:
     """What has been ended by an empty line is what a reader of whole bodies finds in it."""
     expected = [event.data.encode() for event in read_events(body)[0]]
-    assert EventParser().feed(body) == expected
+    assert EventParser(error_lines=True).feed(body) == expected
 
 
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\r", b"\r\n\r\n"])
 def test_event_is_given_with_the_byte_that_ends_it(end: bytes) -> None:
     """An event does not wait for what comes behind it: a lone carriage return ends a line."""
-    parser = EventParser()
+    parser = EventParser(error_lines=True)
     need = len(end) if end != b"\r\n\r\n" else 3
     assert parser.feed(b"data: a" + end[:need - 1]) == []
     assert parser.feed(end[need - 1:need]) == [b"a"]

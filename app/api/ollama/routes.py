@@ -4,8 +4,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from flask import Blueprint, Response, request
+from werkzeug.exceptions import NotFound
 
-from app.api.body import read_json
+from app.api.body import read_aside
 from app.api.http import json_response, services
 from app.api.ollama import objects
 from app.api.ollama.schemas import ShowView
@@ -24,9 +25,11 @@ def blueprint() -> Blueprint:
     show_view = ShowView()
     tag_list = objects.TagList()
 
-    @bp.get("/")
+    @bp.get("/", strict_slashes=False)  # else "//" is redirected, with a page of HTML
     def alive() -> Response:
         """What an Ollama server says of itself."""
+        if request.environ["PATH_INFO"] != "/":
+            raise NotFound()
         return Response("Ollama is running", content_type="text/plain; charset=utf-8")
 
     @bp.get("/api/version")
@@ -43,7 +46,7 @@ def blueprint() -> Blueprint:
     @bp.post("/api/show")
     def show() -> Response:
         """What the registry, the model's files and its engine say about one model."""
-        fields = read_json(show_view, empty="missing request body").fields
+        fields = read_aside(show_view, empty="missing request body").fields
         name = _name(fields)
         entry = services().entry(name)
         arrays = read_with_arrays(entry.first_file) if fields.get("verbose") else None

@@ -6,6 +6,6 @@ from app.api.view import Flag, Text, View
 class ShowView(View):
     """What is checked of POST /api/show; ``name`` is the older word for ``model``."""
 
-    model = Text(allow_none=True)
-    name = Text(allow_none=True)
+    model = Text(may_be_blank=True, allow_none=True)
+    name = Text(may_be_blank=True, allow_none=True)
     verbose = Flag(allow_none=True)

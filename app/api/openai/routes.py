@@ -6,9 +6,11 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from app.api.body import read_any, read_json
 from app.api.http import any_method, call_of, json_response, response_of, services
 from app.api.openai.response import model_object
-from app.api.openai.schemas import ChatView
+from app.api.openai.schemas import ChatView, NamedChatView
 from app.api.view import AnyView
 
+_GET = ["GET", "HEAD", "OPTIONS"]
+_POST = ["POST", "OPTIONS"]
 _ENDPOINTS = {
     "chat/completions", "completions", "embeddings", "rerank", "reranking", "responses", "messages",
     "messages/count_tokens", "audio/transcriptions", "audio/translations", "audio/speech",
@@ -19,7 +21,7 @@ _ENDPOINTS = {
 def blueprint(model_optional: bool) -> Blueprint:
     """The routes; with ``model_optional`` a request without a model means the default one."""
     bp = Blueprint("openai", __name__)
-    chat_view = ChatView(partial=("model",) if model_optional else None)
+    chat_view = ChatView() if model_optional else NamedChatView()
     any_view = AnyView()
 
     @bp.get("/models")
@@ -45,6 +47,8 @@ def blueprint(model_optional: bool) -> Blueprint:
     def any_endpoint(rest: str) -> Response:
         """Any other endpoint of the engine that serves the model in the body (JSON or form)."""
         _require_post(rest)
+        if request.method == "OPTIONS":
+            return Response(headers={"Allow": ", ".join(_POST)})
         body = read_any(any_view)
         return response_of(services().gateway.call(call_of(body)), parts=body.choices)
 
@@ -54,6 +58,6 @@ def blueprint(model_optional: bool) -> Blueprint:
 def _require_post(rest: str) -> None:
     """Raise the error for a method that the endpoint does not have: there is no GET of unknowns."""
     if rest.partition("/")[0] == "models" and request.method not in ("GET", "HEAD"):
-        raise MethodNotAllowed(["GET", "HEAD"])
-    if request.method != "POST":
-        raise MethodNotAllowed(["POST"]) if rest in _ENDPOINTS else NotFound()
+        raise MethodNotAllowed(_GET)
+    if request.method not in _POST or (request.method == "OPTIONS" and rest not in _ENDPOINTS):
+        raise MethodNotAllowed(_POST) if rest in _ENDPOINTS else NotFound()

@@ -44,10 +44,16 @@ def _problem(message: Any) -> Any:
 
 
 class ChatView(View):
-    """What is checked of POST /v1/chat/completions."""
+    """What is checked of POST /v1/chat/completions where there is a default model."""
 
-    model = Text(required=True)
+    model = Text(allow_none=True)
     messages = Messages(required=True)
     temperature = Number(0.0, 2.0, allow_none=True)
     max_tokens = Positive(allow_none=True)
     stream = Flag(allow_none=True)
+
+
+class NamedChatView(ChatView):
+    """What is checked of it where there is none."""
+
+    model = Text(required=True)

@@ -45,7 +45,8 @@ def test_scalars_and_texts_are_facts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("pairs", [
-    [], [("general.architecture", Type.STRING, "")], [("other", Type.STRING, "x")]])
+    [], [("general.architecture", Type.STRING, "")], [("other", Type.STRING, "x")],
+    [(f"general.{key}", Type.FLOAT32, math.nan) for key in ("architecture", "size_label")]])
 def test_a_file_may_say_nothing(path: Path, pairs: list[Any]) -> None:
     """Each fact then has a value that clients can read."""
     found = facts_of(path, *pairs)

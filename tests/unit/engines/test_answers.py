@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.call import Headers, Reply
+from app.call import Headers, Passing, Reply
 from app.engines.answers import judge, message, passing
 from app.errors import GatewayError, Kind
 
@@ -15,15 +15,14 @@ SAID = b'{"error":{"code":1,"message":"it said so","type":"t"}}'
                                     413, 422, 429, 451, 499, 503])
 def test_answers_pass(status: int) -> None:
     """Success, the caller's own faults, and "not ready": status, headers and bytes as they are."""
-    reply = Reply(status, [("Retry-After", "30")], SAID)
-    assert judge(reply) is reply
+    judge(Reply.whole(status, [("Retry-After", "30")], SAID), Passing.SOUND)
 
 
 @pytest.mark.parametrize("status", [500, 501, 502, 504, 505, 507, 511, 529, 599])
 def test_faults_of_the_engine_become_an_upstream_error(status: int) -> None:
     """The message has the engine's status and its own words."""
     with pytest.raises(GatewayError) as raised:
-        judge(Reply(status, [], SAID))
+        judge(Reply.whole(status, [], SAID), Passing.SOUND)
     assert raised.value.kind is Kind.UPSTREAM_ERROR
     assert raised.value.message == f"the engine answered {status}: it said so"
 
@@ -32,7 +31,7 @@ def test_faults_of_the_engine_become_an_upstream_error(status: int) -> None:
 def test_what_is_no_answer_becomes_an_upstream_error(status: int) -> None:
     """A redirect would send the caller past the gateway."""
     with pytest.raises(GatewayError) as raised:
-        judge(Reply(status, [("Location", "http://elsewhere")], SAID))
+        judge(Reply.whole(status, [("Location", "http://elsewhere")], SAID), Passing.SOUND)
     assert raised.value.kind is Kind.UPSTREAM_ERROR
     assert raised.value.message == (
         f"the engine answered {status}, which the gateway does not follow")
@@ -42,7 +41,7 @@ def test_what_is_no_answer_becomes_an_upstream_error(status: int) -> None:
 def test_a_fault_without_a_word_says_so(body: bytes) -> None:
     """The message does not end in a colon."""
     with pytest.raises(GatewayError) as raised:
-        judge(Reply(500, [], body))
+        judge(Reply.whole(500, [], body), Passing.SOUND)
     assert raised.value.message == "the engine answered 500 without a word"
 
 
@@ -113,4 +112,4 @@ PASSING: list[tuple[Headers, list[str]]] = [
 @pytest.mark.parametrize(("headers", "names"), PASSING)
 def test_only_headers_for_the_client_pass(headers: Headers, names: list[str]) -> None:
     """In their order and spelling: none of the connection, of cookies, or the gateway's own."""
-    assert passing(iter(headers)) == [pair for pair in headers if pair[0] in names]
+    assert passing(iter(headers), True) == [pair for pair in headers if pair[0] in names]

@@ -15,6 +15,7 @@ from urllib3 import exceptions as u3
 
 from app.engines.connection import HeadersCutShort, NothingReceived, StaleConnection
 from app.engines.failures import Limits, mapped
+from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 
 URL = "http://127.0.0.1:1"
@@ -69,7 +70,7 @@ def made(kind: type[Exception]) -> Exception:
 def translated(error: BaseException) -> GatewayError:
     """What comes out where this goes in."""
     with pytest.raises(GatewayError) as raised:
-        with mapped(URL, LIMITS):
+        with mapped(URL, LIMITS, Departure(None)):
             raise error
     assert raised.value.__cause__ is error
     return raised.value
@@ -154,7 +155,7 @@ def test_a_stale_connection_passes(wrap: Any) -> None:
     """The caller may send the call once more, so it gets the exception itself."""
     stale = StaleConnection("it closed")
     with pytest.raises(StaleConnection) as raised:
-        with mapped(URL, LIMITS):
+        with mapped(URL, LIMITS, Departure(None)):
             raise wrap(stale)
     assert raised.value is stale
 
@@ -165,6 +166,6 @@ def test_a_stale_connection_passes(wrap: Any) -> None:
 def test_faults_of_the_gateway_are_not_the_engines(error: BaseException) -> None:
     """A bug must not look like a broken connection."""
     with pytest.raises(type(error)) as raised:
-        with mapped(URL, LIMITS):
+        with mapped(URL, LIMITS, Departure(None)):
             raise error
     assert raised.value is error

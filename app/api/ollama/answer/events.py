@@ -19,7 +19,7 @@ def streamed(pieces: Iterable[bytes]) -> Iterator[Event]:
     Raises what the pieces raise, and GatewayError or Refusal for an event that reports an error
     or is no object.
     """
-    parser = EventParser()
+    parser = EventParser(error_lines=True)
     for piece in pieces:
         yield from _events(parser.feed(piece))
     yield from _events(parser.finish())

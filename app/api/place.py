@@ -1,0 +1,23 @@
+"""The place of a request: taken before it may wait for anything, given back when it is answered."""
+
+from flask import Flask, Response, current_app, g
+
+from app.api.services import Services
+
+
+def take_place() -> None:
+    """Take a place for the request, unless it has one; raises GatewayError where none is free."""
+    if "places" not in g:
+        services: Services = current_app.extensions["loop"]
+        services.gateway.places.take()
+        g.places = services.gateway.places
+
+
+def register(app: Flask) -> None:
+    """Let every response, an error or not, give its request's place back when it is done with."""
+
+    @app.after_request
+    def give_back(response: Response) -> Response:
+        if "places" in g:
+            response.call_on_close(g.places.give_back)
+        return response

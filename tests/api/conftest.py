@@ -1,0 +1,72 @@
+"""The application with a fixed clock, a registry of its own and a polite engine on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app.factory import create_app
+from app.settings import EngineSettings, LoopSettings, ServerSettings, Settings
+from tests.fakes.engine_steps import refusing_url
+from tests.fakes.lesson_engine import LessonEngine
+from tests.fakes.registry_home import RegistryHome
+
+MODEL = "example-org/Tiny-Coder-GGUF:F32"
+
+
+class SetClock:
+    """A clock that stands at noon until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 10, 3, 12, tzinfo=timezone.utc)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **time: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(**time)
+
+
+Build = Callable[..., FlaskClient]
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    """The time as the application sees it."""
+    return SetClock()
+
+
+@pytest.fixture(scope="session")
+def lesson_engine() -> Iterator[LessonEngine]:
+    """The engine "alpha"."""
+    with LessonEngine(0, "alpha") as engine:
+        yield engine
+
+
+@pytest.fixture
+def build(lesson_engine: LessonEngine, registry_home: RegistryHome, clock: SetClock) -> Build:
+    """A function that builds the application and gives a client of it.
+
+    The engine serves MODEL, nothing listens for ``down``; ``loop`` and ``max_body`` replace
+    settings.
+    """
+    def built(max_body: int = 100_000, **loop: Any) -> FlaskClient:
+        engines = (EngineSettings(lesson_engine.url, (MODEL,)),
+                   EngineSettings(refusing_url(), ("down",)))
+        settings = Settings(
+            ServerSettings(threads=4, max_body=max_body),
+            LoopSettings(**{"home": registry_home.path, "read_timeout": 10.0,
+                            "engines": engines, **loop}))
+        return create_app(settings, clock).test_client()
+    return built
+
+
+@pytest.fixture
+def client(build: Build) -> FlaskClient:
+    """A client of the application as it is by default."""
+    return build()
