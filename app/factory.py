@@ -13,8 +13,9 @@ from app.catalog.registry import Registry
 from app.engines.client import EngineClient
 from app.engines.failures import Limits
 from app.engines.loaded import Clock, LoadedModels
+from app.engines.props import LIMITS, PropsCache, asking
 from app.engines.router import Served
-from app.gateway import Gateway, Names
+from app.gateway import Attached, Gateway, Names
 from app.settings import EngineSettings, Settings
 
 
@@ -28,7 +29,7 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     loop = settings.loop
     registry = Registry(loop.home)
     gateway = Gateway(
-        engines=[(Served(e.models), _client(e, settings)) for e in loop.engines],
+        engines=[_attached(engine, settings) for engine in loop.engines],
         names=Names(loop.aliases, loop.default_model),
         registry=registry,
         loaded=LoadedModels(loop.keep_alive, clock),
@@ -39,7 +40,7 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app.config["MAX_BODY"] = settings.server.max_body
     app.extensions["loop"] = Services(gateway, registry, FactsCache())
     app.register_blueprint(openai.blueprint(model_optional=loop.default_model is not None))
-    app.register_blueprint(ollama.blueprint())
+    app.register_blueprint(ollama.blueprint(settings.server.ollama_version))
     app.register_blueprint(native.blueprint())
     app.register_blueprint(upstream.blueprint())
     app.register_blueprint(ops.blueprint())
@@ -49,9 +50,18 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     return app
 
 
+def _attached(engine: EngineSettings, settings: Settings) -> Attached:
+    return Attached(Served(engine.models), _client(engine, settings), _props(engine))
+
+
 def _client(engine: EngineSettings, settings: Settings) -> EngineClient:
     limits = Limits(
         connect=engine.connect_timeout or settings.loop.connect_timeout,
         read=engine.read_timeout or settings.loop.read_timeout,
     )
     return EngineClient(engine.url, engine.api_key, limits, connections=settings.server.threads)
+
+
+def _props(engine: EngineSettings) -> PropsCache:
+    client = EngineClient(engine.url, engine.api_key, LIMITS, connections=4)
+    return PropsCache(asking(client), engine.kind)

@@ -9,13 +9,24 @@ from datetime import datetime
 from app.call import Call, Reply
 from app.catalog.names import normal
 from app.catalog.registry import Registry
+from app.engine_facts import EngineFacts
 from app.engines.client import EngineClient
 from app.engines.hangup import Departure, Hangups
 from app.engines.loaded import LoadedModels
+from app.engines.props import PropsCache
 from app.engines.router import Served, candidates, configured_name
 from app.errors import GatewayError, Kind
 
 _LOADED = "loaded"  # default-model: the one used last
+
+
+@dataclass(frozen=True)
+class Attached:
+    """One engine that someone else runs: what it serves, the way to it, what it says of itself."""
+
+    served: Served
+    client: EngineClient
+    props: PropsCache | None = None
 
 
 @dataclass(frozen=True)
@@ -47,15 +58,15 @@ class Gateway:
 
     def __init__(
         self,
-        engines: Sequence[tuple[Served, EngineClient]],
+        engines: Sequence[Attached],
         names: Names,
         registry: Registry,
         loaded: LoadedModels,
         places: int,
     ) -> None:
         """At most ``places`` calls are meant to run at a time; callers take one for each."""
-        self._served = [served for served, _ in engines]
-        self._clients = [client for _, client in engines]
+        self._engines = list(engines)
+        self._served = [engine.served for engine in engines]
         self._literal = {name for served in self._served for name in served.patterns}
         self._aliases = {normal(name): target for name, target in names.aliases.items()}
         self._default = names.default
@@ -77,7 +88,7 @@ class Gateway:
             raise GatewayError.unknown_model(call.model or model)
         with ExitStack() as held:
             departure = held.enter_context(self._hangups.watch(call.client))
-            clients = [self._clients[i] for i in found]
+            clients = [self._engines[i].client for i in found]
             reply = _first_listening(clients, call.for_model(model), departure)
             held.callback(reply.close)
             if reply.successful:
@@ -104,8 +115,36 @@ class Gateway:
         target = self.unaliased(name)
         return target in self._literal or self._registry.find(target) is not None
 
-    def loaded(self) -> dict[str, datetime]:
-        """Models that count as loaded → until when."""
+    def served(self, name: str) -> str:
+        """As ``resolve``; raises GatewayError where no engine serves the model."""
+        model = self.resolve(name)
+        if not candidates(model, self._served):
+            raise GatewayError.unknown_model(name)
+        return model
+
+    def engine_facts(self, model: str, ask: bool = True) -> EngineFacts | None:
+        """What the engine says that serves a model of the registry; None where that is not known.
+
+        Blocks for a third of a second at most, without ``ask`` not at all. Loads no model.
+        """
+        for index in candidates(model, self._served):
+            props = self._engines[index].props
+            found = (props.of(model) if ask else props.known(model)) if props else None
+            if found is not None:
+                return found
+        return None
+
+    @property
+    def keep_alive(self) -> float:
+        """Seconds for which a model counts as loaded after its last use, unless told otherwise."""
+        return self._loaded.keep_alive
+
+    def keep(self, model: str, seconds: float) -> None:
+        """Let the model count as loaded for so long from now; 0 is not at all, inf for ever."""
+        self._loaded.touch(model, seconds)
+
+    def loaded(self) -> dict[str, datetime | None]:
+        """Models that count as loaded → until when; None for ever."""
         return self._loaded.active()
 
     def _default_model(self) -> str:

@@ -22,6 +22,7 @@ class ServerSettings:
     allow_anonymous: bool = False
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
+    ollama_version: str = "0.33.0"
 
 
 @dataclass(frozen=True)

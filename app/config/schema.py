@@ -18,6 +18,7 @@ SERVER: Section = {
     "allow-anonymous": values.boolean,
     "allowed-hosts": values.texts,
     "cors-origins": values.texts,
+    "ollama-version": values.version,
 }
 
 ENGINE: Section = {

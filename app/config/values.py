@@ -11,6 +11,7 @@ Reader = Callable[[Any], Any]
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){1,3}")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?B|B)?")
 _DIGITS = 20  # of a number that can still mean something
 _BYTES = {"": 1, "B": 1} | {
@@ -29,6 +30,13 @@ def text(value: Any) -> str:
     if isinstance(value, str) and value.strip():
         return value
     raise Rejected("must be a text that is not blank; put it in quotes if it looks like a number")
+
+
+def version(value: Any) -> str:
+    """A release as numbers with dots between them, as clients compare it number by number."""
+    if isinstance(value, str) and _VERSION.fullmatch(value):
+        return value
+    raise Rejected('must be numbers with dots between them, in quotes, such as "0.33.0"')
 
 
 def secret(value: Any) -> str | None:

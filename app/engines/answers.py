@@ -1,16 +1,13 @@
 """What an engine's answer means: passed on, or reported as a fault of the engine."""
 
 import json
-import re
 from collections.abc import Iterable
 
-from app import jsontext
 from app.call import Headers, Passing, Reply
+from app.engine_message import message
 from app.errors import GatewayError, Kind
 
 _READ_WHOLE = 65536  # bytes
-_EXCERPT = 200  # characters of an engine's own text in an error message
-_MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _STREAMS = {"text/event-stream", "application/x-ndjson"}
 _DOCUMENTS = {"", "application/json", "application/problem+json"}
 _LOADING = 503  # "up, but not ready": the caller may come back, so it passes as it is
@@ -91,17 +88,6 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def message(body: bytes) -> str:
-    """The ``error.message`` of an engine's body, else its first characters without markup."""
-    try:
-        found = jsontext.decode(body)
-    except jsontext.JsonError:
-        return _excerpt(_MARKUP.sub(" ", body[:20000].decode("utf-8", "replace")))
-    error = found.get("error") if isinstance(found, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
-    return said if isinstance(said, str) else _excerpt(body.decode("utf-8", "replace"))
-
-
 def passing(headers: Iterable[tuple[str, str]], unpacked: bool) -> Headers:
     """The headers that go back to the client, in their order; the body is ``unpacked`` or not."""
     pairs = [(name, value) for name, value in headers]
@@ -115,7 +101,3 @@ def passing(headers: Iterable[tuple[str, str]], unpacked: bool) -> Headers:
         if (lower := name.lower()) not in dropped | named
         and not lower.startswith("access-control-")
     ]
-
-
-def _excerpt(text: str) -> str:
-    return " ".join(text.split())[:_EXCERPT]

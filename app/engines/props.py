@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app import jsontext
-from app.call import Call
+from app.call import Call, Passing
 from app.engine_facts import LLAMA_SERVER, OPENAI, EngineFacts
 from app.engines.client import EngineClient
 from app.engines.failures import Limits
@@ -63,7 +63,7 @@ def asking(client: EngineClient) -> Ask:
     It blocks for as long as the client's limits allow, and raises GatewayError.
     """
     def ask(target: str) -> tuple[int, bytes]:
-        call = Call(target, None, _NoBody(), "props", method="GET", verbatim=True)
+        call = Call(target, None, _NoBody(), "props", method="GET", passing=Passing.ANYTHING)
         with closing(client.send(call, Departure(None))) as reply:
             return reply.status, reply.body
     return ask

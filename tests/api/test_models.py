@@ -11,9 +11,11 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from tests.fakes.registry_home import PULLED_AT, RegistryHome
+from tests.fakes.registry_home import LLAMA, PULLED_AT, RegistryHome
 from tests.fakes.strict_json import strict_json
 
+META = (b'"context_length":4096,"max_model_len":4096,'
+        b'"meta":{"n_ctx_train":4096,"size":%d,"ftype":"F32"}' % len(LLAMA))
 NAMES = ["example-org/Tiny-Coder-GGUF:F32", "foo", "hf.co/a/b:Q4_K_M", "a//b:x", "with space",
          "100%", "北/京:1", "a?b#c"]
 
@@ -26,8 +28,13 @@ def get(client: FlaskClient, path: str, status: int = 200) -> Any:
 
 
 def model(name: str, created: int = 1790847000) -> dict[str, Any]:
-    """The model object of that name."""
+    """The first four fields of the model object of that name."""
     return {"id": name, "object": "model", "created": created, "owned_by": "loop"}
+
+
+def four(found: dict[str, Any]) -> dict[str, Any]:
+    """The four fields that OpenAI's API has."""
+    return dict(list(found.items())[:4])
 
 
 def test_an_empty_registry_is_an_empty_list(client: FlaskClient) -> None:
@@ -42,8 +49,8 @@ def test_every_model_is_listed(client: FlaskClient, registry_home: RegistryHome)
     (registry_home.models / "example-org--Half-Pulled--Q4_0").mkdir()
     assert client.get("/v1/models").data == (
         b'{"object":"list","data":[{"id":"example-org/Tiny-Chat-GGUF:F32","object":"model",'
-        b'"created":1790949600,"owned_by":"loop"},{"id":"example-org/Tiny-Coder-GGUF:F32",'
-        b'"object":"model","created":1790847000,"owned_by":"loop"}]}')
+        b'"created":1790949600,"owned_by":"loop",%b},{"id":"example-org/Tiny-Coder-GGUF:F32",'
+        b'"object":"model","created":1790847000,"owned_by":"loop",%b}]}' % (META, META))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -52,9 +59,10 @@ def test_a_listed_model_is_found(
     """With slashes as they are and percent-encoded; the id is the listed one."""
     manifest = {"name": name, "files": [{"path": "m.gguf"}], "pulledAt": PULLED_AT}
     registry_home.write_manifest(registry_home.models / "x", json.dumps(manifest).encode())
-    assert get(client, "/v1/models")["data"] == [model(name)]
+    [listed] = get(client, "/v1/models")["data"]
+    assert four(listed) == model(name)
     for path in (quote(name, safe="/:"), quote(name, safe="")):
-        assert get(client, f"/v1/models/{path}") == model(name)
+        assert get(client, f"/v1/models/{path}") == listed
 
 
 @pytest.mark.parametrize(("asked", "found"), [
@@ -66,7 +74,7 @@ def test_spellings_of_a_name_lead_to_it(client: FlaskClient, registry_home: Regi
     for name in ("foo", "bar:1b"):
         registry_home.add(name)
     if found:
-        assert get(client, f"/v1/models/{asked}") == model(found)
+        assert four(get(client, f"/v1/models/{asked}")) == model(found)
     else:
         assert "id" not in get(client, f"/v1/models/{asked}", 404)
 
@@ -103,7 +111,7 @@ def test_one_bad_entry_hides_no_other(client: FlaskClient, registry_home: Regist
     odd = Path(os.fsdecode(bytes(registry_home.models) + b"/\xff"))
     registry_home.add("bar").rename(odd)
     assert [m["id"] for m in get(client, "/v1/models")["data"]] == ["bar", "foo"]
-    assert get(client, "/v1/models/bar") == model("bar")
+    assert four(get(client, "/v1/models/bar")) == model("bar")
 
 
 def test_head_has_no_body(client: FlaskClient, registry_home: RegistryHome) -> None:

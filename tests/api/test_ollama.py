@@ -17,6 +17,7 @@ from tests.fakes.registry_home import LLAMA, PULLED_AT, RegistryHome
 from tests.fakes.strict_json import strict_json
 
 CHAT = "/v1/chat/completions"
+SHA = "5239405616616846448e0fd1b11e1807bc5693a20f9f04e8fd57853254b1e7b7"
 SMALL = gguf([
     ("general.architecture", Type.STRING, "llama"), ("general.size_label", Type.STRING, "7B"),
     ("llama.context_length", Type.UINT32, 4096)])
@@ -25,7 +26,7 @@ SMALL = gguf([
 @pytest.fixture
 def pulled(registry_home: RegistryHome) -> RegistryHome:
     """A registry of one model whose file has three keys."""
-    file = {"path": "model.gguf", "size": 4096, "sha256": "abc123"}
+    file = {"path": "model.gguf", "size": 4096, "sha256": SHA}
     registry_home.add(MODEL, SMALL, files=[file])
     return registry_home
 
@@ -51,22 +52,26 @@ def chat(client: FlaskClient, model: str = MODEL, content: str = "hi") -> int:
 
 
 DETAILS = {"parent_model": "", "format": "gguf", "family": "llama", "families": ["llama"],
-           "parameter_size": "7B", "quantization_level": "F32"}
-TAG = {"name": MODEL, "model": MODEL, "modified_at": PULLED_AT, "size": 4096, "digest": "abc123",
-       "details": DETAILS}
+           "parameter_size": "7B", "quantization_level": "F32", "context_length": 4096}
+TAG = {"name": MODEL, "model": MODEL, "modified_at": PULLED_AT, "size": 4096, "digest": SHA,
+       "details": DETAILS, "capabilities": ["completion"]}
+
+
+LESSON = ["details", "model_info", "modified_at"]
 
 
 def test_ollama_endpoints(client: FlaskClient, pulled: RegistryHome) -> None:
     """Tags and show tell the model's facts; ps has it after one chat, for five minutes."""
     assert get(client, "/api/tags") == {"models": [TAG]}
-    assert show(client, model=MODEL) == {
+    shown = show(client, model=MODEL)
+    assert {key: shown[key] for key in LESSON} == {
         "details": DETAILS, "modified_at": PULLED_AT, "model_info": {
             "general.architecture": "llama", "general.size_label": "7B",
             "llama.context_length": 4096}}
     assert get(client, "/api/ps") == {"models": []}
     assert chat(client) == 200
     assert get(client, "/api/ps") == {"models": [{
-        "name": MODEL, "model": MODEL, "size": 4096, "digest": "abc123", "details": DETAILS,
+        "name": MODEL, "model": MODEL, "size": 4096, "digest": SHA, "details": DETAILS,
         "expires_at": "2026-10-03T12:05:00Z", "size_vram": 0, "context_length": 4096}]}
 
 
@@ -74,7 +79,8 @@ def test_fields_come_in_ollamas_order(client: FlaskClient, pulled: RegistryHome)
     """On one line, as Ollama writes them."""
     [tag] = get(client, "/api/tags")["models"]
     assert list(tag) == list(TAG) and list(tag["details"]) == list(DETAILS)
-    assert list(show(client, model=MODEL)) == ["details", "model_info", "modified_at"]
+    assert list(show(client, model=MODEL)) == [
+        *LESSON, "license", "modelfile", "parameters", "template", "system", "capabilities"]
     assert b"\n" not in client.get("/api/tags").data
 
 
@@ -182,11 +188,12 @@ def test_a_model_without_metadata_is_shown(
     registry_home.add("good:Q4")
     details = {**DETAILS, "family": "unknown", "families": ["unknown"], "parameter_size": "",
                "quantization_level": "Q4"}
+    del details["context_length"]
     found = {tag["name"]: tag["details"] for tag in get(client, "/api/tags")["models"]}
     assert found == {"good:Q4": {**DETAILS, "parameter_size": "", "quantization_level": "Q4"},
                      "m:Q4": details}
-    assert show(client, model="m:Q4") == {
-        "details": details, "model_info": {}, "modified_at": PULLED_AT}
+    shown = show(client, model="m:Q4")
+    assert [shown[key] for key in LESSON] == [details, {}, PULLED_AT]
 
 
 def test_a_model_whose_file_is_gone_is_listed(

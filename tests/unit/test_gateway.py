@@ -16,7 +16,7 @@ from app.engines.hangup import Departure
 from app.engines.loaded import LoadedModels
 from app.engines.router import Served
 from app.errors import GatewayError, Kind
-from app.gateway import Gateway, Names
+from app.gateway import Attached, Gateway, Names
 from app.jsontext import decode
 from tests.fakes.registry_home import RegistryHome
 
@@ -50,7 +50,7 @@ def build(registry_home: RegistryHome) -> Build:
     def built(*engines: tuple[str, Engine], aliases: dict[str, str] | None = None,
               default: str | None = None, clock: Callable[[], datetime] = lambda: NOON) -> Gateway:
         return Gateway(
-            [(Served(tuple(patterns.split())), engine) for patterns, engine in engines],
+            [Attached(Served(tuple(patterns.split())), engine) for patterns, engine in engines],
             Names(aliases or {}, default), Registry(registry_home.path),
             LoadedModels(300, clock), places=8)
     return built

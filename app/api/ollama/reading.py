@@ -12,7 +12,7 @@ _UNCHECKED = View()  # the fields are checked where they are used, in Ollama's w
 
 
 def read_call() -> dict[str, Any]:
-    """The fields of a call for an engine, which takes a place. Blocks and raises as ``read_aside``."""
+    """The fields of a call for an engine, for which it takes a place; else as ``read_fields``."""
     take_place()
     return read_fields()
 

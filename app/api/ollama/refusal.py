@@ -6,10 +6,12 @@ _LONGEST = 200  # characters of the client's own text that an error repeats
 class Refusal(Exception):
     """A request that cannot be answered; the client gets ``status`` and ``{"error": text}``."""
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, status: int, text: str, retry_after: str = "") -> None:
+        """``retry_after``: what the engine said of when to come back."""
         super().__init__(text)
         self.status = status
         self.text = text
+        self.retry_after = retry_after
 
 
 def invalid(text: str) -> Refusal:

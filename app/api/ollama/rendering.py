@@ -57,5 +57,3 @@ def _encoded(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[
     yield jsontext.encode(first) + b"\n"
     for line in rest:
         yield jsontext.encode(line) + b"\n"
-
-

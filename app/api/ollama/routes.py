@@ -8,7 +8,8 @@ from werkzeug.exceptions import NotFound
 
 from app.api.body import read_aside
 from app.api.http import json_response, services
-from app.api.ollama import objects
+from app.api.ollama import embedding, generation, objects, transfer
+from app.api.ollama.refusal import Refusal
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
 from app.catalog.facts import ModelFacts
@@ -16,11 +17,14 @@ from app.catalog.file_facts import read_with_arrays
 from app.catalog.manifest import Entry
 from app.errors import GatewayError, Kind
 
-VERSION = "0.33.0"  # the Ollama release whose API this is; clients compare it number by number
+_REFUSED = {
+    "/api/create": "POST", "/api/copy": "POST", "/api/push": "POST", "/api/delete": "DELETE",
+}
+_BLOB = "/api/blobs/<digest>"
 
 
-def blueprint() -> Blueprint:
-    """The routes; Flask answers HEAD wherever there is a GET."""
+def blueprint(release: str) -> Blueprint:
+    """The routes; ``release`` is that of Ollama whose API this is. Flask adds HEAD to every GET."""
     bp = Blueprint("ollama", __name__)
     show_view = ShowView()
     tag_list = objects.TagList()
@@ -35,7 +39,7 @@ def blueprint() -> Blueprint:
     @bp.get("/api/version")
     def version() -> Response:
         """The Ollama release whose API this is."""
-        return json_response({"version": VERSION})
+        return json_response({"version": release})
 
     @bp.get("/api/tags")
     def tags() -> Response:
@@ -51,7 +55,8 @@ def blueprint() -> Blueprint:
         entry = services().entry(name)
         arrays = read_with_arrays(entry.first_file) if fields.get("verbose") else None
         asked = Asked(name, request.headers.get("User-Agent", ""), arrays)
-        return json_response(show_object(_model(entry), asked))
+        engine = services().gateway.engine_facts(entry.name)
+        return json_response(show_object(_model(entry), asked, engine))
 
     @bp.get("/api/ps")
     def ps() -> Response:
@@ -61,10 +66,27 @@ def blueprint() -> Blueprint:
         ends = {name: objects.expiry(until, now) for name, until in loaded}
         names = sorted(ends, key=lambda name: ends[name], reverse=True)
         found = ((services().registry.find(name), ends[name]) for name in names)
-        models = [objects.running(_model(entry), end) for entry, end in found if entry]
+        models = [_running(entry, end) for entry, end in found if entry]
         return json_response({"models": models})
 
+    bp.add_url_rule("/api/chat", view_func=generation.chat, methods=["POST"])
+    bp.add_url_rule("/api/generate", view_func=generation.generate, methods=["POST"])
+    bp.add_url_rule("/api/embed", view_func=embedding.embed, methods=["POST"])
+    bp.add_url_rule("/api/embeddings", view_func=embedding.embeddings, methods=["POST"])
+    bp.add_url_rule("/api/pull", view_func=transfer.pull, methods=["POST"])
+    for path, method in _REFUSED.items():
+        bp.add_url_rule(path, f"refuse {path}", transfer.refuse, methods=[method])
+    bp.add_url_rule(_BLOB, f"refuse {_BLOB}", transfer.refuse, methods=["HEAD", "POST"])
+    bp.register_error_handler(Refusal, _refused)
     return bp
+
+
+def _refused(refusal: Refusal) -> Response:
+    response = json_response({"error": refusal.text})
+    response.status_code = refusal.status
+    if refusal.retry_after:
+        response.headers["Retry-After"] = refusal.retry_after
+    return response
 
 
 def _name(fields: dict[str, Any]) -> str:
@@ -73,6 +95,11 @@ def _name(fields: dict[str, Any]) -> str:
     if not name.strip():
         raise GatewayError(Kind.INVALID_FIELD, "model is required", param="model")
     return name
+
+
+def _running(entry: Entry, end: datetime) -> dict[str, Any]:
+    engine = services().gateway.engine_facts(entry.name)
+    return objects.running(_model(entry), end, engine)
 
 
 def _model(entry: Entry) -> ModelFacts:

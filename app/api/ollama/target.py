@@ -66,5 +66,3 @@ def _capabilities(name: str, facts: EngineFacts | None) -> tuple[str, ...] | Non
     if entry is not None and (facts is None or facts.is_llama_server):
         return services().facts.of_model(entry).capabilities(facts)
     return None
-
-

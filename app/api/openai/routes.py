@@ -1,5 +1,7 @@
 """The OpenAI API under /v1, and whatever else an engine speaks there."""
 
+from typing import Any
+
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
@@ -8,6 +10,7 @@ from app.api.http import any_method, call_of, json_response, response_of, servic
 from app.api.openai.response import model_object
 from app.api.openai.schemas import ChatView, NamedChatView
 from app.api.view import AnyView
+from app.catalog.manifest import Entry
 
 _GET = ["GET", "HEAD", "OPTIONS"]
 _POST = ["POST", "OPTIONS"]
@@ -28,13 +31,13 @@ def blueprint(model_optional: bool) -> Blueprint:
     @bp.get("/v1/models")
     def models() -> Response:
         """Every model of the registry."""
-        models = map(services().facts.of_model, services().registry.entries())
-        return json_response({"object": "list", "data": [model_object(m) for m in models]})
+        models = [_object(entry) for entry in services().registry.entries()]
+        return json_response({"object": "list", "data": models})
 
     @bp.get("/v1/models/<path:name>")
     def model(name: str) -> Response:
         """One model; its name may hold slashes, encoded or not."""
-        return json_response(model_object(services().facts.of_model(services().entry(name))))
+        return json_response(_object(services().entry(name)))
 
     @bp.post("/v1/chat/completions")
     def chat() -> Response:
@@ -53,6 +56,11 @@ def blueprint(model_optional: bool) -> Blueprint:
         return response_of(services().gateway.call(call_of(body)), parts=body.choices)
 
     return bp
+
+
+def _object(entry: Entry) -> dict[str, Any]:
+    engine = services().gateway.engine_facts(entry.name, ask=False)
+    return model_object(services().facts.of_model(entry), engine)
 
 
 def _require_post(rest: str) -> None:

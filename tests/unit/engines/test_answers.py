@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.call import Headers, Passing, Reply
-from app.engines.answers import judge, message, passing
+from app.engine_message import message
+from app.engines.answers import judge, passing
 from app.errors import GatewayError, Kind
 
 SAID = b'{"error":{"code":1,"message":"it said so","type":"t"}}'
