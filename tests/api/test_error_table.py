@@ -35,13 +35,18 @@ CHAT = "/v1/chat/completions"
 ROUTES = {
     "/": "GET", "/health": "GET", "/v1/models": "GET", "/v1/models/x": "GET", CHAT: "POST",
     "/api/tags": "GET", "/api/ps": "GET", "/api/version": "GET", "/api/show": "POST",
+    **dict.fromkeys((
+        "/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/pull", "/api/create",
+        "/api/copy", "/api/push"), "POST"),
+    "/api/delete": "DELETE",
     "/models": "GET", "/props": "GET", "/slots": "GET", "/lora-adapters": "GET",
     **dict.fromkeys((
         "/completion", "/completions", "/chat/completions", "/responses", "/infill", "/embedding",
         "/embeddings", "/rerank", "/reranking", "/tokenize", "/detokenize", "/apply-template",
         "/audio/transcriptions"), "POST"),
 }
-ANY_METHOD = {"/v1/<path:rest>", "/upstream/<path:rest>"}
+BLOBS = "/api/blobs/<digest>"  # HEAD and POST, so no line of the table
+ANY_METHOD = {BLOBS, "/v1/<path:rest>", "/upstream/<path:rest>"}
 
 
 def error_of(answer: Any, status: int, path: str) -> tuple[str, str | None, str | None]:
@@ -143,7 +148,7 @@ def test_a_wrong_method_is_a_405(client: FlaskClient, path: str, wrong: str) -> 
     message, *rest = error_of(answer, 405, path)
     assert message == f"the method {wrong} is not allowed for {path}"
     assert rest == [None, None]
-    allowed = {"GET", "HEAD", "OPTIONS"} if ROUTES[path] == "GET" else {"POST", "OPTIONS"}
+    allowed = {ROUTES[path], "OPTIONS"} | ({"HEAD"} if ROUTES[path] == "GET" else set())
     assert set(answer.headers["Allow"].split(", ")) == allowed
 
 

@@ -41,7 +41,8 @@ def embed() -> Response:
     vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
     _keep(fields, target)
     size = fields.get("dimensions")
-    found: dict[str, Any] = {"model": target.asked, "embeddings": [_unit(_cut(v, size)) for v in vectors]}
+    units = [_unit(_cut(vector, size)) for vector in vectors]
+    found: dict[str, Any] = {"model": target.asked, "embeddings": units}
     if inputs:
         found["total_duration"] = max(1, round((time.monotonic() - started) * 1e9))
         found["load_duration"] = max(1, round((loaded - started) * 1e9))

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from app.api.ollama import routes
 from app.api.ollama.objects import TagList, expiry, running
 from app.api.ollama.show import Asked, show
 from app.catalog.facts import ModelFacts
 from app.engine_facts import OPENAI, EngineFacts
 from app.jsontext import encode
+from app.settings import Settings
 from tests.fakes.model_files import KINDS, pulled
 from tests.fakes.registry_home import RegistryHome
 from tests.fakes.strict_json import strict_json
@@ -100,7 +100,7 @@ def test_copilot_shows_the_name_it_asked_for(registry_home: RegistryHome) -> Non
 
 def test_copilots_handshake_begins_with_a_version() -> None:
     """At least 0.6.4, number by number; Open WebUI reads it so too."""
-    parts = [int(part) for part in routes.VERSION.split(".")]
+    parts = [int(part) for part in Settings().server.ollama_version.split(".")]
     assert len(parts) == 3 and parts >= [0, 6, 4]
 
 
