@@ -105,7 +105,7 @@ INERT = {
     **{f"loop.engines.{key}":
        f"loop: {{engines: [{{url: 'http://e', models: [m], {key}: {value}}}]}}"
        for key, value in {
-           "slots": "1", "kind": "openai", "max-choices": "1", "start-timeout": "1s",
+           "slots": "1", "max-choices": "1", "start-timeout": "1s",
            "stop-timeout": "1s", "pinned": "true", "preload": "true", "strikes": "1"}.items()},
 }
 ACTIVE = [
@@ -114,7 +114,8 @@ ACTIVE = [
     "loop: {home: /h, connect-timeout: 1s, read-timeout: 1s, keep-alive: 1s, "
     "default-model: m, aliases: {a: b}}",
     "loop: {engines: [{url: 'http://e', models: [m], api-key: k, connect-timeout: 1s, "
-    "read-timeout: 1s}]}",
+    "read-timeout: 1s, kind: openai}]}",
+    "server: {ollama-version: '0.40.0'}",
 ]
 
 

@@ -1,0 +1,67 @@
+"""The documentation names everything there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from app.api.errors import _TABLE
+from app.config.schema import ENGINE, LOOP, SERVER, Section
+from app.factory import create_app
+from app.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
+
+
+def read(name: str) -> str:
+    """The text of one document."""
+    return (ROOT / "docs" / name).read_text("utf-8")
+
+
+def keys(section: Section, prefix: str = "") -> list[str]:
+    """Every key of a section of the configuration, as the documents write it."""
+    found = []
+    for name, inner in section.items():
+        found += keys(inner, f"{name}.") if isinstance(inner, Mapping) else [prefix + name]
+    return found
+
+
+@pytest.mark.parametrize("key", [*keys(SERVER), *keys(LOOP), *keys(ENGINE)])
+def test_every_setting_is_documented(key: str) -> None:
+    """In docs/configuration.md."""
+    assert f"`{key}`" in read("configuration.md")
+
+
+RULES = sorted({rule.rule for rule in create_app(Settings()).url_map.iter_rules()})
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_route_is_documented(rule: str) -> None:
+    """In docs/api.md, with its variable parts as a reader would write them."""
+    spelled = {"/v1/models/<path:name>": "/v1/models/<name>", "/v1/<path:rest>": "/v1/<anything",
+               "/upstream/<path:rest>": "/upstream/<model>/<path>"}.get(rule, rule)
+    assert re.search(rf"[` ]{re.escape(spelled)}[` ]", read("api.md")), spelled
+
+
+@pytest.mark.parametrize(("status", "code"), sorted(
+    {(status, code or "null") for status, _, code in _TABLE.values()}))
+def test_every_error_is_documented(status: int, code: str) -> None:
+    """In the table of docs/errors.md."""
+    rows = [line for line in read("errors.md").splitlines() if f"| {status} |" in line]
+    assert any(code in row for row in rows)
+
+
+@pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    """To a file of the repository, and to a heading in it."""
+    for target in re.findall(r"\]\(([^)]+)\)", document.read_text("utf-8")):
+        name, _, heading = target.partition("#")
+        linked = document.parent / name if name else document
+        assert linked.is_file(), target
+        headings = re.findall(r"^#+ (.+)$", linked.read_text("utf-8"), re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
+        assert not heading or heading in anchors, target
