@@ -9,7 +9,7 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _LEFT = select.EPOLLRDHUP
 
@@ -69,7 +69,8 @@ class Hangups:
         finally:
             with self._lock:
                 del self._watched[descriptor]
-            epoll.unregister(descriptor)
+            with suppress(OSError):  # closed already, which takes it out as well
+                epoll.unregister(descriptor)
 
     def _started(self) -> select.epoll:
         with self._lock:

@@ -16,7 +16,7 @@ from tests.fakes.wire import (
 )
 
 _STATUS = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2}) ([^\r\n\0]*)")
-PATIENCE = 20.0
+PATIENCE = 60.0  # seconds; a guard against hanging, for machines that are busy
 
 
 @dataclass
