@@ -1,0 +1,124 @@
+"""The measures as tables: medians, the smallest and the largest of the rounds, and ratios."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tests.bench.plan import BUSY, FEW, FEW_PACE, MANY_PACE
+from tests.bench.rounds import Results
+
+_BASE, _LABEL, _CELL = "direct", 48, 23
+Rounds = list[dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure: its label, what to multiply it by, its decimals; `added` to that of direct."""
+
+    key: str
+    label: str
+    scale: float
+    digits: int
+    added: bool = False
+
+
+_FAULTS = "… events lost or out of order, ends missing"
+_RATIOS = [
+    ("alone cpu", "CPU per plain request, one at a time"),
+    ("busy cpu", f"CPU per plain request, {BUSY} at a time"),
+    ("few cpu", f"CPU per event, {FEW} streams"),
+    ("many cpu", "CPU per event, many streams"),
+]
+
+
+def _rows(streams: int) -> list[Row]:
+    return [
+        Row("alone cpu", "CPU µs per plain request, one at a time", 1e6, 0),
+        Row("busy cpu", f"CPU µs per plain request, {BUSY} at a time", 1e6, 0),
+        Row("busy rate", f"plain requests/s, {BUSY} at a time", 1, 0),
+        Row("alone p50", "added ms per plain request, one at a time, p50", 1e3, 2, added=True),
+        Row("alone p99", "… p99", 1e3, 2, added=True),
+        *_stream_rows("few", FEW, FEW_PACE),
+        *_stream_rows("many", streams, MANY_PACE),
+        Row("memory idle", "memory in MB, idle", 1e-6, 0),
+        Row("few memory", f"… with {FEW} streams", 1e-6, 0),
+        Row("many memory", f"… with {streams} streams", 1e-6, 0),
+        Row("start", "seconds from start to the first /health", 1, 2),
+    ]
+
+
+def _stream_rows(key: str, count: int, pace: int) -> list[Row]:
+    return [
+        Row(f"{key} cpu", f"CPU µs per event, {count} streams, each {pace} ms", 1e6, 1),
+        Row(f"{key} p50", "… added lag of an event in ms, p50", 1e3, 2, added=True),
+        Row(f"{key} p99", "… p99", 1e3, 2, added=True),
+        Row(f"{key} faults", _FAULTS, 1, 0),
+    ]
+
+
+_REFERENCES = ("nginx", "hello")
+_NOTES = """\
+Each figure is the median of the rounds (smallest–largest). CPU is user and system time of all of a
+subject's processes, memory their resident pages; those of direct are the engine's own. Added: that
+quantile less direct's of the same round; direct shows it whole. hello has no engine behind it. Load
+and engine run on the same machine."""
+
+
+def tables(results: Results, streams: int) -> str:
+    """Both tables and what to know of them."""
+    measures = results.measures
+    blocks = [
+        _table("", measures, [
+            (row.label, [_cell(row, measures, name) for name in measures])
+            for row in _rows(streams)
+        ]),
+        _table("ratios", measures, list(_ratio_lines(measures))),
+        _NOTES,
+    ]
+    return "\n\n".join(blocks)
+
+
+def _table(title: str, names: dict[str, Rounds], lines: Sequence[tuple[str, list[str]]]) -> str:
+    head = (title, list(names))
+    return "\n".join(
+        label.ljust(_LABEL) + "".join(cell.rjust(_CELL) for cell in cells)
+        for label, cells in (head, *lines))
+
+
+def _cell(row: Row, measures: dict[str, Rounds], name: str) -> str:
+    base = measures[_BASE] if row.added and name != _BASE else None
+    return _spread(_values(row, measures[name], base), row.digits)
+
+
+def _values(row: Row, rounds: Rounds, base: Rounds | None = None) -> list[float]:
+    pairs = zip(rounds, base or rounds)
+    return [
+        (each[row.key] - (below[row.key] if base else 0)) * row.scale
+        for each, below in pairs if row.key in each and row.key in below
+    ]
+
+
+def _ratio_lines(measures: dict[str, Rounds]) -> Iterator[tuple[str, list[str]]]:
+    for reference in _REFERENCES:
+        for key, label in _RATIOS:
+            if any(key in each for each in measures.get(reference, [])):
+                cells = [_spread(_ratios(key, rounds, measures[reference]), 2)
+                         for rounds in measures.values()]
+                yield f"{label} / {reference}", cells
+
+
+def _ratios(key: str, rounds: Rounds, reference: Rounds) -> list[float]:
+    return [
+        each[key] / below[key] for each, below in zip(rounds, reference)
+        if key in each and key in below
+    ]
+
+
+def _spread(values: list[float], digits: int) -> str:
+    if not values:
+        return "-"
+    low, middle, high = (
+        f"{value:.{digits}f}" for value in (min(values), statistics.median(values), max(values)))
+    return f"{middle} ({low}–{high})"
