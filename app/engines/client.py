@@ -10,7 +10,7 @@ from urllib3.response import BaseHTTPResponse
 
 from app.call import Call, Reply
 from app.engines import answers
-from app.engines.connection import EngineAdapter, StaleConnection, Working, working
+from app.engines.connection import EngineAdapter, StaleConnection, Working, chunks, working
 from app.engines.failures import Limits, mapped
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
@@ -77,8 +77,11 @@ class EngineClient:
         """The body as it arrives, unpacked; ends only where it is whole."""
         packed = "content-encoding" in raw.headers and _can_unpack(raw)
         with mapped(self._url, self._limits, departure):
-            while piece := raw.read1(decode_content=packed):
-                yield piece
+            if raw.chunked and not packed:
+                yield from chunks(raw)
+            else:
+                while piece := raw.read1(decode_content=packed):
+                    yield piece
             if departure.gone or raw.length_remaining:
                 raise IncompleteRead(raw.tell(), raw.length_remaining or 0)
 

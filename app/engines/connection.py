@@ -1,6 +1,7 @@
 """The connection to an engine: tells a stale one from a dead engine, and refuses half an answer."""
 
 import http.client
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from app.engines import chunked
 from app.engines.hangup import Departure
 
 _PIECE = 65536  # bytes sent under one time limit
@@ -75,6 +77,11 @@ class _Response(http.client.HTTPResponse):
         if watched.last == b"":
             raise HeadersCutShort("its headers are cut short")
         self.fp = reader
+
+    def arriving(self) -> Iterator[bytes]:
+        """The pieces of a chunked body, as ``chunked.read`` gives them; closed at the end."""
+        yield from chunked.read(self.fp)
+        self.close()
 
 
 class _Reusable:
@@ -173,3 +180,14 @@ class EngineAdapter(HTTPAdapter):
     def forget_connections(self) -> None:
         """Close the idle connections, so that the next call gets a fresh one."""
         self.poolmanager.clear()
+
+
+def chunks(answer: Any) -> Iterator[bytes]:
+    """The chunked body of urllib3's ``answer`` as it arrives; its connection is free then.
+
+    Raises http.client.HTTPException and OSError; whoever catches them closes the answer.
+    """
+    original = answer._original_response
+    if original.fp is not None:  # closed where there is no body at all
+        yield from original.arriving()
+    answer.release_conn()

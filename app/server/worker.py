@@ -6,6 +6,7 @@ request that is no HTTP.
 """
 
 import errno
+import gc
 import resource
 import socket
 import time
@@ -141,6 +142,9 @@ class _GatewayWorker(ThreadWorker):
         """Load the application; a response of it may close the connection."""
         super().load_wsgi()
         self.wsgi = _closing(self.wsgi)
+        # What is loaded now stays: looking through it again and again was 7 % of a plain request.
+        gc.collect()
+        gc.freeze()
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that is no valid HTTP, or one that failed outside the application."""
