@@ -49,7 +49,7 @@ class Hangups:
     def __init__(self) -> None:
         """The watching thread starts with the first client, so a fork before it is harmless."""
         self._lock = threading.Lock()
-        self._watched: dict[int, Departure] = {}
+        self._watched: dict[int, list[Departure]] = {}
         self._epoll: select.epoll | None = None
 
     @contextmanager
@@ -62,15 +62,26 @@ class Hangups:
         descriptor = client.fileno()
         epoll = self._started()
         with self._lock:
-            self._watched[descriptor] = departure
-        epoll.register(descriptor, _LEFT | select.EPOLLONESHOT)
+            calls = self._watched.setdefault(descriptor, [])
+            calls.append(departure)
+        if len(calls) == 1:
+            epoll.register(descriptor, _LEFT | select.EPOLLONESHOT)
+        elif _has_left(client):  # a call within a call; the one event may have come already
+            departure.happen()
         try:
             yield departure
         finally:
-            with self._lock:
-                del self._watched[descriptor]
-            with suppress(OSError):  # closed already, which takes it out as well
-                epoll.unregister(descriptor)
+            self._forget(descriptor, departure, epoll)
+
+    def _forget(self, descriptor: int, departure: Departure, epoll: select.epoll) -> None:
+        with self._lock:
+            calls = self._watched[descriptor]
+            calls.remove(departure)
+            if calls:
+                return
+            del self._watched[descriptor]
+        with suppress(OSError):  # closed already, which takes it out as well
+            epoll.unregister(descriptor)
 
     def _started(self) -> select.epoll:
         with self._lock:
@@ -84,10 +95,11 @@ class Hangups:
         while True:
             for descriptor, _ in self._epoll.poll():
                 with self._lock:
-                    departure = self._watched.get(descriptor)
-                # The descriptor may be another client's by now: ask the socket itself.
-                if departure and departure.client and _has_left(departure.client):
-                    departure.happen()
+                    calls = list(self._watched.get(descriptor, ()))
+                for departure in calls:
+                    # The descriptor may be another client's by now: ask the socket itself.
+                    if departure.client and _has_left(departure.client):
+                        departure.happen()
 
 
 def _has_left(client: socket.socket) -> bool:

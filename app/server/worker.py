@@ -25,6 +25,7 @@ from app import jsontext
 from app.client_socket import ClientSocket
 from app.settings import ServerSettings
 
+_DRAINED = 65536  # bytes; the most that gunicorn takes off the wire to keep a connection
 _DRAIN = 0.1  # s; for what is on its way already
 _LINGER = 2.0  # s; for the client to take the last answer and to close
 _GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK)
@@ -165,13 +166,19 @@ def _closing(application: Any) -> Any:
 
     def call(environ: dict[str, Any], start_response: Any) -> Any:
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            if ("Connection", "close") in headers:
+            if ("Connection", "close") in headers or _unread(environ) > _DRAINED:
                 start_response.__self__.force_close()
             return start_response(status, headers, exc_info)
 
         return application(environ, start)
 
     return call
+
+
+def _unread(environ: dict[str, Any]) -> int:
+    """How many bytes of the request's body nobody has read, as far as they were announced."""
+    reader = getattr(environ["wsgi.input"], "reader", None)
+    return int(getattr(reader, "length", 0))
 
 
 def _answer(status: str, reason: str, path: str) -> bytes:

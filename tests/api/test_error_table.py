@@ -38,7 +38,8 @@ ROUTES = {
     **dict.fromkeys((
         "/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/pull", "/api/create",
         "/api/copy", "/api/push"), "POST"),
-    "/api/delete": "DELETE",
+    "/api/delete": "DELETE", "/api/user/keys/<key>": "DELETE", "/api/me": "POST",
+    "/api/signout": "POST", "/api/status": "GET", "/api/experimental/model-recommendations": "GET",
     "/models": "GET", "/props": "GET", "/slots": "GET", "/lora-adapters": "GET",
     **dict.fromkeys((
         "/completion", "/completions", "/chat/completions", "/responses", "/infill", "/embedding",

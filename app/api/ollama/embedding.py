@@ -1,5 +1,6 @@
 """POST /api/embed and POST /api/embeddings."""
 
+import json
 import math
 import re
 import time
@@ -7,7 +8,6 @@ from typing import Any
 
 from flask import Response
 
-from app import jsontext
 from app.api.http import json_response, services
 from app.api.ollama.reading import read_call
 from app.api.ollama.refusal import Refusal, invalid, quoted
@@ -27,8 +27,6 @@ _LENGTH = re.compile(
 _BATCH = re.compile(r"current batch size: (\d+)")
 _SPECIAL = 2  # tokens that the engine may put around an input
 
-Inputs = list[str] | list[list[int]]
-
 
 def embed() -> Response:
     """A vector of length 1 for each input."""
@@ -36,12 +34,12 @@ def embed() -> Response:
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
     inputs = _inputs(fields.get("input"))
+    size, keep = _dimensions(fields.get("dimensions")), _keep(fields)
     sender = Sender(target)
     loaded = time.monotonic()
     vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
-    _keep(fields, target)
-    size = fields.get("dimensions")
-    units = [_unit(_cut(vector, size)) for vector in vectors]
+    services().gateway.keep(target.name, keep)
+    units = [_unit(vector[:size]) for vector in vectors]
     found: dict[str, Any] = {"model": target.asked, "embeddings": units}
     if inputs:
         found["total_duration"] = max(1, round((time.monotonic() - started) * 1e9))
@@ -54,9 +52,9 @@ def embeddings() -> Response:
     """The vector of one prompt, as the engine has it."""
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
-    prompt = text(fields.get("prompt"), "prompt")
+    prompt, keep = text(fields.get("prompt"), "prompt"), _keep(fields)
     vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
-    _keep(fields, target)
+    services().gateway.keep(target.name, keep)
     return json_response({"embedding": vectors[0]}, JSON)
 
 
@@ -76,7 +74,7 @@ def _vectors(
     """The vectors in the order of the inputs, and how many tokens went in. Raises Refusal."""
     truncate = flag(fields.get("truncate"), "truncate", True)
     try:
-        return _asked(inputs, target, sender)
+        return _asked(inputs, sender)
     except (Refusal, GatewayError) as error:
         said = error.text if isinstance(error, Refusal) else error.message
         if not _LENGTH.search(said):
@@ -88,39 +86,51 @@ def _vectors(
     limit = min(found for found in limits if found) - _SPECIAL if any(limits) else 0
     if limit <= 0:
         raise invalid(TOO_LONG)
-    return _asked([_shortened(each, limit, sender) for each in inputs], target, sender)
+    try:
+        return _asked([_shortened(each, limit, sender) for each in inputs], sender)
+    except (Refusal, GatewayError) as error:
+        said = error.text if isinstance(error, Refusal) else error.message
+        raise invalid(TOO_LONG) if _LENGTH.search(said) else error from None
 
 
-def _asked(inputs: Inputs, target: Target, sender: Sender) -> tuple[list[list[float]], int]:
+def _asked(inputs: list[str], sender: Sender) -> tuple[list[list[float]], int]:
     reply = sender.send(Ask("/v1/embeddings", {"input": inputs}, "embedding"))
     try:
-        found = jsontext.decode(reply.body)
+        found = json.loads(reply.body)
         data = sorted(found["data"], key=lambda item: item["index"])
-        vectors = [[float(number) for number in item["embedding"]] for item in data]
+        # Engines write NaN, which JSON does not know, as null.
+        vectors = [[math.nan if number is None else float(number) for number in item["embedding"]]
+                   for item in data]
         tokens = found.get("usage", {}).get("prompt_tokens", 0)
-    except (jsontext.JsonError, LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         text = "the engine did not answer with embeddings"
         raise GatewayError(Kind.UPSTREAM_ERROR, text) from None
     finally:
         reply.close()
+    if not all(math.isfinite(number) for vector in vectors for number in vector):
+        raise invalid("embedding contains NaN or Inf values")
     if len(vectors) != len(inputs):
         text = f"the engine answered {len(inputs)} inputs with {len(vectors)} embeddings"
         raise GatewayError(Kind.UPSTREAM_ERROR, text)
     return vectors, tokens if isinstance(tokens, int) else 0
 
 
-def _shortened(value: str, limit: int, sender: Sender) -> list[int]:
+def _shortened(value: str, limit: int, sender: Sender) -> str:
+    """The text as it is if it has at most ``limit`` tokens, else so much of it."""
     body = {"content": value, "add_special": False}
-    tokens: list[int] = sender.look_up("/tokenize", body, "tokens")[:limit]
-    return tokens
+    tokens: list[int] = sender.look_up("/tokenize", body, "tokens")
+    if len(tokens) <= limit:
+        return value
+    return str(sender.look_up("/detokenize", {"tokens": tokens[:limit]}, "content"))
 
 
-def _cut(vector: list[float], size: Any) -> list[float]:
-    if size is None or size == 0:
-        return vector
+def _dimensions(size: Any) -> int | None:
+    """How many numbers of each vector are wanted, None for all. Raises Refusal."""
+    if size is None or (size == 0 and size is not False):
+        return None
     if not isinstance(size, (int, float)) or isinstance(size, bool) or size < 0:
         raise invalid(f"dimensions must be a whole number, not {quoted(str(size))}")
-    return vector[:int(size)]
+    return int(size)
 
 
 def _unit(vector: list[float]) -> list[float]:
@@ -129,6 +139,5 @@ def _unit(vector: list[float]) -> list[float]:
     return [number / length for number in vector] if length else vector
 
 
-def _keep(fields: dict[str, Any], target: Target) -> None:
-    gateway = services().gateway
-    gateway.keep(target.name, keep_alive.of(fields, gateway.keep_alive))
+def _keep(fields: dict[str, Any]) -> float:
+    return keep_alive.of(fields, services().gateway.keep_alive)

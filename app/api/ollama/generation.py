@@ -28,13 +28,17 @@ def chat() -> Response:
     fields = read_call()
     top = probabilities.asked(fields)
     target = target_of(fields, empty=invalid("model is required"))
+    keep, stream = _keep(fields), flag(fields.get("stream"), "stream", True)
+    truncate = flag(fields.get("truncate"), "truncate", True)
     if not objects(fields.get("messages"), "messages"):
-        return _loaded(fields, target, {"message": {"role": "assistant", "content": ""}})
+        return _loaded(target, keep, {"message": {"role": "assistant", "content": ""}})
     target.require_chat(fields)
     ask = chat_request.ask(fields, target.facts, target.thinks)
-    reply = Sender(target).send(ask, flag(fields.get("truncate"), "truncate", True))
-    lines = chat_lines(reply.pieces, answer_of(reply, ask, target, top_logprobs=top))
-    return _kept(rendered(reply, lines, _streams(fields)), fields, target)
+    reply = Sender(target).send(ask, truncate)
+    tags = _may_hold_thoughts(fields, target)
+    answer = answer_of(reply, ask, target, top_logprobs=top, think_tags=tags)
+    lines = chat_lines(reply.pieces, answer)
+    return _kept(rendered(reply, lines, stream), target, keep)
 
 
 def generate() -> Response:
@@ -43,39 +47,42 @@ def generate() -> Response:
     fields = read_call()
     top = probabilities.asked(fields)
     target = target_of(fields, empty=_NO_MODEL)
+    keep, stream = _keep(fields), flag(fields.get("stream"), "stream", True)
+    truncate = flag(fields.get("truncate"), "truncate", True)
     if not text(fields.get("prompt"), "prompt") and not fields.get("suffix"):
-        return _loaded(fields, target, {"response": ""})
+        return _loaded(target, keep, {"response": ""})
     target.require_generate(fields)
     ask = generate_request.ask(fields, target.facts, target.thinks)
     sender = Sender(target)
-    reply = sender.send(ask, truncate=True)
+    ask = sender.completed(ask)
+    reply = sender.send(ask, truncate)
     context = recall.of(fields, ask, target, sender)
-    answer = answer_of(reply, ask, target, top_logprobs=top, context=context)
+    tags = _may_hold_thoughts(fields, target)
+    answer = answer_of(reply, ask, target, top_logprobs=top, context=context, think_tags=tags)
     lines = generate_lines(reply.pieces, answer)
-    return _kept(rendered(reply, lines, _streams(fields)), fields, target)
+    return _kept(rendered(reply, lines, stream), target, keep)
 
 
-def _streams(fields: dict[str, Any]) -> bool:
-    return flag(fields.get("stream"), "stream", True)
+def _may_hold_thoughts(fields: dict[str, Any], target: Target) -> bool:
+    """Whether <think>…</think> in the text is thinking: a llama-server parts the two itself."""
+    return not target.facts.is_llama_server and fields.get("think") is not False
 
 
 def _keep(fields: dict[str, Any]) -> float:
     return keep_alive.of(fields, services().gateway.keep_alive)
 
 
-def _kept(response: Response, fields: dict[str, Any], target: Target) -> Response:
+def _kept(response: Response, target: Target, keep: float) -> Response:
     """The response, at whose end the time begins for which the model stays loaded."""
-    keep = partial(services().gateway.keep, target.name, _keep(fields))
-    response.call_on_close(keep)
+    response.call_on_close(partial(services().gateway.keep, target.name, keep))
     return response
 
 
-def _loaded(fields: dict[str, Any], target: Target, said: dict[str, Any]) -> Response:
+def _loaded(target: Target, keep: float, said: dict[str, Any]) -> Response:
     """One object, never a stream: the model is loaded, or with a keep_alive of zero unloaded.
 
     The engine runs by itself: loading is to see that it is there, unloading to forget its use.
     """
-    keep = _keep(fields)
     if keep:
         Sender(target).require_engine()
     services().gateway.keep(target.name, keep)

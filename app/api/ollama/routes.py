@@ -8,7 +8,7 @@ from werkzeug.exceptions import NotFound
 
 from app.api.body import read_aside
 from app.api.http import json_response, services
-from app.api.ollama import embedding, generation, objects, transfer
+from app.api.ollama import account, embedding, generation, objects, transfer
 from app.api.ollama.refusal import Refusal
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
@@ -77,6 +77,7 @@ def blueprint(release: str) -> Blueprint:
     for path, method in _REFUSED.items():
         bp.add_url_rule(path, f"refuse {path}", transfer.refuse, methods=[method])
     bp.add_url_rule(_BLOB, f"refuse {_BLOB}", transfer.refuse, methods=["HEAD", "POST"])
+    account.add_routes(bp)
     bp.register_error_handler(Refusal, _refused)
     return bp
 

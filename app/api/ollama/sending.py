@@ -1,5 +1,6 @@
 """Sends what an Ollama request became to the engine, and tells its refusals in Ollama's way."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +22,10 @@ TOO_LONG = (
 _ATTEMPTS = 8  # at leaving old messages out
 _KEY_REFUSED = (401, 403)
 # An engine says 500 to requests that are the client's fault; these are.
-_CLIENTS_FAULT = ("image input is not supported", "audio input is not supported",
-                  "Failed to parse", "input is too large", "Unsupported")
+_CLIENTS_FAULT = re.compile(
+    "(image|audio) input is not supported|Failed to parse|Unsupported|Unable to generate parser|"
+    r"\s*-+\s*While executing"  # a template that raises: roles in an order it does not take
+)
 
 
 class Sender:
@@ -41,9 +44,6 @@ class Sender:
         Blocks as ``Gateway.call`` does. Raises GatewayError and Refusal. With ``truncate``, a chat
         that is too long is sent again without its oldest messages.
         """
-        if ask.lookups:
-            ask = ask.completed([self.look_up(each.target, each.body, each.key)
-                                 for each in ask.lookups])
         for _ in range(_ATTEMPTS):
             reply = self.post(ask.target, ask.body)
             if reply.successful:
@@ -55,21 +55,25 @@ class Sender:
             ask = shorter
         raise invalid(TOO_LONG)
 
-    def post(self, path: str, body: dict[str, Any], watched: bool = True) -> Reply:
-        """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError.
+    def completed(self, ask: Ask) -> Ask:
+        """The ask with what has to be looked up in its prompt. Blocks; raises GatewayError."""
+        if not ask.lookups:
+            return ask
+        found = [self.look_up(each.target, each.body, each.key) for each in ask.lookups]
+        return ask.completed(found)
 
-        With ``watched`` it ends when the client leaves; only one call at a time can be.
-        """
+    def post(self, path: str, body: dict[str, Any]) -> Reply:
+        """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError."""
         fields = {"model": self._target.name, **body}
         call = replace(self._call, target=path, body=JsonBody(jsontext.encode(fields), fields))
-        return self._gateway.call(call if watched else replace(call, client=None))
+        return self._gateway.call(call)
 
     def look_up(self, path: str, body: dict[str, Any], key: str) -> Any:
         """What stands under ``key`` in the answer to a small question. Raises GatewayError.
 
         It may be asked while the answer to the real question runs.
         """
-        reply = self.post(path, body, watched=False)
+        reply = self.post(path, body)
         try:
             found = jsontext.decode(reply.body) if reply.successful else None
         except jsontext.JsonError:
@@ -122,11 +126,14 @@ def _refusal(reply: Reply, error: dict[str, Any], target: Target) -> Refusal | G
         return invalid(TOO_LONG)
     if reply.status in _KEY_REFUSED:  # of the gateway's key; clients would ask for one of theirs
         return GatewayError(Kind.UPSTREAM_ERROR, f"the engine refuses the gateway's key: {said}")
+    if 300 <= reply.status < 400:
+        text = f"the engine answered {reply.status}, which the gateway does not follow"
+        return GatewayError(Kind.UPSTREAM_ERROR, text)
     if reply.status == 501:
         return invalid(f"{quoted(target.asked)} does not support this: {said}")
     if reply.status < 500 or reply.status == 503:
         return Refusal(reply.status, said, reply.header("retry-after"))
-    if said.startswith(_CLIENTS_FAULT):
+    if _CLIENTS_FAULT.match(said):
         return invalid(said)
     text = f"the engine answered {reply.status}: {said}"
     return GatewayError(Kind.UPSTREAM_ERROR, text)

@@ -46,7 +46,7 @@ class Target:
         return self.can(THINKING)
 
     def _require_completion(self, what: str) -> None:
-        if not self.can(COMPLETION) and not self.facts.is_llama_server:
+        if not self.can(COMPLETION):
             raise invalid(f"{quoted(self.asked)} does not support {what}")
 
 
