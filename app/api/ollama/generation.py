@@ -65,7 +65,8 @@ def generate() -> Response:
 
 def _may_hold_thoughts(fields: dict[str, Any], target: Target) -> bool:
     """Whether <think>…</think> in the text is thinking: a llama-server parts the two itself."""
-    return not target.facts.is_llama_server and fields.get("think") is not False
+    plain = fields.get("think") is False or fields.get("raw") or fields.get("suffix")
+    return not target.facts.is_llama_server and not plain
 
 
 def _keep(fields: dict[str, Any]) -> float:
