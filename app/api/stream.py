@@ -13,15 +13,17 @@ _CUT = GatewayError(Kind.UPSTREAM_ERROR, "the engine ended its answer before it 
 
 def events(reply: Reply, ending: Ending, path: str) -> Iterator[bytes]:
     """A text/event-stream: the engine's bytes, and one error event where it does not end well."""
+    error: GatewayError | None = None
     try:
         for piece in reply.pieces:
             ending.see(piece)
             yield piece
-        error = _CUT if ending.open_ended else None
     except GatewayError as failure:
-        error = None if ending.over else failure
-    if error and error.kind is not Kind.CLIENT_GONE:
-        yield ending.failure(error, path)
+        error = failure
+    if error and (ending.over or ending.ends_in_a_mark()):
+        yield ending.rest_of_event()  # all that the engine had left to say
+    elif error or ending.open_ended():
+        yield ending.failure(error or _CUT, path)
 
 
 def lines(reply: Reply) -> Iterator[bytes]:

@@ -97,18 +97,27 @@ class Ending:
         """Whether the stream has said that it is over."""
         return None in self._ended or len(self._ended) >= self._parts
 
-    @property
     def open_ended(self) -> bool:
-        """Whether the API's streams end with a mark and this one has none."""
+        """Whether the API's streams end with a mark and this one, which has ended, has none."""
+        return self._grammar is not None and not self.over and not self.ends_in_a_mark()
+
+    def ends_in_a_mark(self) -> bool:
+        """Whether the last event, whose own end did not come, is a mark; asked at the end, once."""
         if self._grammar:
             for data in self._parser.finish():
                 self._note(self._grammar, data)
-        return self._grammar is not None and not self.over
+        return self.over
 
     def failure(self, error: GatewayError, path: str) -> bytes:
         """What to send for an error: the end of an open line or event, then one of our own."""
         name = self._grammar.event if self._grammar else b""
-        return self._line_end() + name + b"data: " + document(error, path)[1] + b"\n\n"
+        return self.rest_of_event() + name + b"data: " + document(error, path)[1] + b"\n\n"
+
+    def rest_of_event(self) -> bytes:
+        """What ends the event that is open; nothing where none is."""
+        if self._last.endswith(_LINE_ENDS):
+            return b""
+        return b"\n" if self._last.endswith((b"\n", b"\r")) else b"\n\n"
 
     def _note(self, grammar: Grammar, data: bytes) -> None:
         if data.strip() == _DONE:
@@ -120,8 +129,3 @@ class Ending:
                 return
             if isinstance(event, dict):
                 self._ended |= {None} if event.get("error") else grammar.ends(event)
-
-    def _line_end(self) -> bytes:
-        if self._last.endswith(_LINE_ENDS):
-            return b""
-        return b"\n" if self._last.endswith((b"\n", b"\r")) else b"\n\n"

@@ -23,7 +23,6 @@ class Fault:
     framing: str = "chunked"
     partial: Callable[[Api], bytes] = lambda api: b""
     promised: Callable[[int], int] = lambda size: size
-    silent: bool = False
 
     def sent(self, api: Api, count: int) -> bytes:
         """What reaches the client of the engine's own bytes."""
@@ -81,8 +80,6 @@ _WAYS: dict[str, Sequence[Step]] = {
 FAULTS: dict[str, Fault] = {
     **{f"{part or 'nothing'}_then_{way}": Fault(steps, partial=partial)
        for part, partial in _PARTS.items() for way, steps in _WAYS.items()},
-    **{f"{part or 'nothing'}_then_hang": Fault([silence], partial=_PARTS[part], silent=True)
-       for part in ("", "half_line")},
     "length_not_reached": Fault([close], "length", promised=lambda size: size + 1000),
     "length_not_reached_reset": Fault([reset], "length", half_line, lambda size: size + 1000),
     "length_too_small": Fault([], "length", half_line),
@@ -100,5 +97,5 @@ FAULTS: dict[str, Fault] = {
 # An engine that says itself that it failed: nobody says so again.
 TOLD: dict[str, Sequence[Step]] = {
     "clean_end": [LAST_CHUNK], "reset": [reset], "close": [close],
-    "chunk_broken": [send(b"ZZ\r\n"), close], "hang": [silence],
+    "chunk_broken": [send(b"ZZ\r\n"), close],
 }

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.fakes.deaf_engine import DeafEngine, take
-from tests.fakes.engine_steps import chunks, mark, reply, send, silence
+from tests.fakes.engine_steps import chunks, hold, mark, reply, send, silence
 from tests.fakes.processes import wait_until
 from tests.fakes.raw_client import RawClient
 from tests.fakes.raw_engine import RawEngine
@@ -85,7 +85,7 @@ def test_a_client_that_leaves_at_once(patient: GatewayProcess, engine: RawEngine
 def test_more_bytes_are_no_departure(patient: GatewayProcess, engine: RawEngine) -> None:
     """A client may send its next request before it has read the answer to the first."""
     go_on = threading.Event()
-    engine.answer_with([send(head_for("chunked")), chunks(TWO), lambda e: e.wait(go_on),
+    engine.answer_with([send(head_for("chunked")), chunks(TWO), hold(go_on),
                         chunks(STOP + DONE, b"")], reply())
     with RawClient(patient.url) as client:
         answer = ask(client)
@@ -116,6 +116,24 @@ def test_an_engine_that_does_not_read_is_let_go(
                 leave(client)
                 wait_until(lambda: facts.descriptors() <= before + 1, "its sockets to close", 5)
             assert len(take(sock, size)) < size
+
+
+@pytest.mark.parametrize("leave", LEAVING.values(), ids=LEAVING)
+def test_a_client_that_leaves_late_takes_nothing_along(
+        patient: GatewayProcess, engine: RawEngine, leave: Leave) -> None:
+    """The engine that it had is done with it, and works for another on the same connection."""
+    large = b'{"x":"' + b"y" * 30_000_000 + b'"}'  # more than the sockets between them hold
+    asked, go_on = threading.Event(), threading.Event()
+    engine.answer_with(reply(200, large), [mark(asked), hold(go_on), reply()])
+    with RawClient(patient.url) as late, RawClient(patient.url) as other:
+        ask(late, stream=False)
+        send_request(other, stream=False)
+        assert asked.wait(10)
+        assert [request.connection for request in engine.requests] == [1, 1]
+        leave(late)
+        assert not engine.connections[0].peer_closed.wait(0.3)
+        go_on.set()
+        assert other.answer().status == 200
 
 
 def test_the_next_user_of_a_connection_is_not_harmed(

@@ -71,12 +71,12 @@ def encoding_of(name: str) -> Headers:
 @each_client
 @each_packer
 @pytest.mark.parametrize("api", EVERY, ids=named)
-def test_a_whole_answer_is_readable(gateway: GatewayProcess, engine: RawEngine, api: Api,
+def test_a_whole_answer_is_readable(patient: GatewayProcess, engine: RawEngine, api: Api,
                                     name: str, accepted: Headers) -> None:
     """Unpacked, or packed and said to be; with a length that is right."""
     body = b"".join(packed(PACKERS[name], [api.whole]))
     engine.answer_with(reply(200, body, [*JSON_TYPE, *encoding_of(name)]))
-    answer = post(gateway.url, api.path, api.body(), accepted)
+    answer = post(patient.url, api.path, api.body(), accepted)
     assert answer.status == 200 and not answer.cut
     assert unpacker(answer).decompress(answer.body) == api.whole
     assert answer.header("Content-Length") in (None, str(len(answer.body)))
@@ -86,12 +86,12 @@ def test_a_whole_answer_is_readable(gateway: GatewayProcess, engine: RawEngine, 
 @each_packer
 @pytest.mark.parametrize("framing", FRAMINGS)
 def test_a_packed_stream_arrives_event_by_event(
-        gateway: GatewayProcess, engine: RawEngine, name: str, framing: str,
+        patient: GatewayProcess, engine: RawEngine, name: str, framing: str,
         accepted: Headers) -> None:
     """Each flushed block is readable before the engine sends the next one."""
     gates = Gates(framing, packed(PACKERS[name], EVENTS), [*SSE, *encoding_of(name)])
     engine.answer_with(gates.script)
-    with RawClient(gateway.url) as client:
+    with RawClient(patient.url) as client:
         answer = ask(client, headers=accepted)
         unpack = unpacker(answer).decompress
         for number, event in enumerate(EVENTS):
@@ -104,41 +104,41 @@ def test_a_packed_stream_arrives_event_by_event(
     assert answer.header("Content-Length") in (None, str(len(answer.body)))
 
 
-def test_a_packed_stream_in_single_bytes(gateway: GatewayProcess, engine: RawEngine) -> None:
+def test_a_packed_stream_in_single_bytes(patient: GatewayProcess, engine: RawEngine) -> None:
     """Blocks may be cut anywhere, the head of the format too."""
     blocks = b"".join(packed(GZIP, EVENTS))
     pieces = [blocks[at:at + 1] for at in range(len(blocks))]
     engine.answer_with(stream("chunked", pieces, [*SSE, *encoding_of("gzip")]))
-    answer = post(gateway.url, CHAT.path, CHAT.body(stream=True))
+    answer = post(patient.url, CHAT.path, CHAT.body(stream=True))
     assert unpacker(answer).decompress(answer.body) == b"".join(EVENTS)
 
 
 @each_client
 def test_the_engine_is_not_asked_to_pack(
-        gateway: GatewayProcess, engine: RawEngine, accepted: Headers) -> None:
+        patient: GatewayProcess, engine: RawEngine, accepted: Headers) -> None:
     """Tokens are small and local: whatever the client takes, the engine is to send plain bytes."""
-    assert post(gateway.url, CHAT.path, CHAT.body(stream=True), accepted).body == COMPLETION
+    assert post(patient.url, CHAT.path, CHAT.body(stream=True), accepted).body == COMPLETION
     assert engine.requests[0].all("Accept-Encoding") == ["identity"]
 
 
-def test_identity_is_no_packing(gateway: GatewayProcess, engine: RawEngine) -> None:
+def test_identity_is_no_packing(patient: GatewayProcess, engine: RawEngine) -> None:
     """An engine that says so changes nothing."""
     engine.answer_with(stream("chunked", EVENTS, [*SSE, ("Content-Encoding", "identity")]),
                        reply(200, COMPLETION, [*JSON_TYPE, ("Content-Encoding", "identity")]))
     for body in (b"".join(EVENTS), COMPLETION):
-        answer = post(gateway.url, CHAT.path, CHAT.body())
+        answer = post(patient.url, CHAT.path, CHAT.body())
         assert answer.body == body and answer.header("Content-Encoding") in (None, "identity")
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "x-own", "gzip, br"])
 @pytest.mark.parametrize("streaming", [True, False], ids=["stream", "whole"])
-def test_an_unknown_packing_is_not_hidden(gateway: GatewayProcess, engine: RawEngine,
+def test_an_unknown_packing_is_not_hidden(patient: GatewayProcess, engine: RawEngine,
                                           encoding: str, streaming: bool) -> None:
     """What nobody here can unpack is passed on under its name, or refused; never as plain bytes."""
     body = b"\x1b\x2f\x00\xf8\x8d\x94\x6e\x02" * 4
     head = [*(SSE if streaming else JSON_TYPE), ("Content-Encoding", encoding)]
     engine.answer_with(reply(200, body, head))
-    answer = post(gateway.url, CHAT.path, CHAT.body(stream=streaming))
+    answer = post(patient.url, CHAT.path, CHAT.body(stream=streaming))
     if answer.status == 502:
         return
     assert (answer.status, answer.body) == (200, body)
@@ -150,30 +150,30 @@ DAMAGED = {"garbage": b"\xff" * 50, "garbage_later": packed(GZIP, EVENTS[:2])[0]
 
 @pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED)
 def test_damage_in_a_whole_answer_is_a_502(
-        gateway: GatewayProcess, engine: RawEngine, body: bytes) -> None:
+        patient: GatewayProcess, engine: RawEngine, body: bytes) -> None:
     """What cannot be unpacked is no answer."""
     engine.answer_with(reply(200, body, [*JSON_TYPE, *encoding_of("gzip")]), reply())
-    assert post(gateway.url, CHAT.path, CHAT.body()).status == 502
-    assert post(gateway.url, CHAT.path, CHAT.body()).status == 200
+    assert post(patient.url, CHAT.path, CHAT.body()).status == 502
+    assert post(patient.url, CHAT.path, CHAT.body()).status == 200
 
 
-def test_half_a_packed_answer_is_a_502(gateway: GatewayProcess, engine: RawEngine) -> None:
+def test_half_a_packed_answer_is_a_502(patient: GatewayProcess, engine: RawEngine) -> None:
     """The framing is whole, but what is packed in it is not."""
     whole = gzip.compress(COMPLETION * 50)
     engine.answer_with(reply(200, whole[:len(whole) // 2], [*JSON_TYPE, *encoding_of("gzip")]))
-    assert post(gateway.url, CHAT.path, CHAT.body()).status == 502
+    assert post(patient.url, CHAT.path, CHAT.body()).status == 502
 
 
 @pytest.mark.parametrize("rest", [b"32\r\n" + b"\xff" * 50 + b"\r\n0\r\n\r\n", b"0\r\n\r\n", b""],
                          ids=["garbage", "clean_end", "close"])
 def test_damage_in_a_stream_is_one_error(
-        gateway: GatewayProcess, engine: RawEngine, rest: bytes) -> None:
+        patient: GatewayProcess, engine: RawEngine, rest: bytes) -> None:
     """After the events that could be unpacked comes one more, the error."""
     seen = threading.Event()
     block = packed(GZIP, EVENTS[:2] + [b": "])[0] + packed(GZIP, EVENTS[:2] + [b": "])[1]
     engine.answer_with([send(head_for("chunked", 0, [*SSE, *encoding_of("gzip")])),
                         send(framed("chunked", block)), hold(seen), send(rest), close])
-    with RawClient(gateway.url, timeout=5) as client:
+    with RawClient(patient.url, timeout=5) as client:
         answer = ask(client)
         unpack = unpacker(answer).decompress
         got = b""

@@ -21,12 +21,12 @@ WAYS = pytest.mark.parametrize("way", [LAST_CHUNK, reset], ids=["clean_end", "re
 FIRST, SECOND = chunk({}, "stop", 0), chunk({}, "length", 1)
 
 
-def tail_of(gateway: GatewayProcess, engine: RawEngine, api: Api, body: bytes, way: Step,
+def tail_of(patient: GatewayProcess, engine: RawEngine, api: Api, body: bytes, way: Step,
             **fields: object) -> bytes:
     """What the gateway adds to a stream of these bytes that ends this way."""
     seen = threading.Event()
     engine.answer_with([send(head_for("chunked")), send(framed("chunked", body)), hold(seen), way])
-    with RawClient(gateway.url) as client:
+    with RawClient(patient.url) as client:
         answer = client.request("POST", api.path, [], api.body(stream=True, **fields))
         assert read_up_to(answer, len(body)) == body
         seen.set()
@@ -60,11 +60,11 @@ CHOICES: dict[str, tuple[int | None, bytes, bool]] = {
 
 @WAYS
 @pytest.mark.parametrize(("choices", "body", "whole"), CHOICES.values(), ids=CHOICES)
-def test_every_choice_has_to_end(gateway: GatewayProcess, engine: RawEngine, way: Step,
+def test_every_choice_has_to_end(patient: GatewayProcess, engine: RawEngine, way: Step,
                                  choices: int | None, body: bytes, whole: bool) -> None:
     """Of several answers in one stream, one that ended does not make the others whole."""
     body = ev("a") + body
-    added = tail_of(gateway, engine, CHAT, body, way, n=choices)
+    added = tail_of(patient, engine, CHAT, body, way, n=choices)
     if whole:
         assert added == b""
     else:
@@ -98,10 +98,10 @@ NO_END: dict[str, tuple[Api, bytes]] = {
 @WAYS
 @pytest.mark.parametrize(("api", "body"), NO_END.values(), ids=NO_END)
 def test_what_only_looks_like_an_end_is_none(
-        gateway: GatewayProcess, engine: RawEngine, api: Api, body: bytes, way: Step) -> None:
+        patient: GatewayProcess, engine: RawEngine, api: Api, body: bytes, way: Step) -> None:
     """Marks in texts, comments and other fields do not hide that the engine broke off."""
     body = api.event("1") + body
-    is_one_error(api, body, tail_of(gateway, engine, api, body, way))
+    is_one_error(api, body, tail_of(patient, engine, api, body, way))
 
 
 ENDS: dict[str, tuple[Api, bytes]] = {
@@ -131,6 +131,26 @@ ENDS: dict[str, tuple[Api, bytes]] = {
 @WAYS
 @pytest.mark.parametrize(("api", "body"), ENDS.values(), ids=ENDS)
 def test_an_end_is_an_end_however_it_is_written(
-        gateway: GatewayProcess, engine: RawEngine, api: Api, body: bytes, way: Step) -> None:
+        patient: GatewayProcess, engine: RawEngine, api: Api, body: bytes, way: Step) -> None:
     """Nothing is added to a stream that has ended, or whose engine has told its error."""
-    assert tail_of(gateway, engine, api, api.event("1") + body, way) == b""
+    assert tail_of(patient, engine, api, api.event("1") + body, way) == b""
+
+
+UNENDED: dict[str, tuple[Api, bytes]] = {
+    "done": (CHAT, DONE), "reason": (CHAT, STOP), "native": (NATIVE, NATIVE.end),
+    "message_stop": (MESSAGES, MESSAGES.end), "completed": (RESPONSES, RESPONSES.end),
+    "error": (CHAT, data({"error": BOOM})),
+}
+
+
+@WAYS
+@pytest.mark.parametrize("missing", [1, 2], ids=["empty_line", "line_end"])
+@pytest.mark.parametrize(("api", "end"), UNENDED.values(), ids=UNENDED)
+def test_an_end_that_is_not_ended_is_no_second_end(
+        patient: GatewayProcess, engine: RawEngine, api: Api, end: bytes, missing: int,
+        way: Step) -> None:
+    """Where the last event's own end is missing, no client sees both that event and an error."""
+    body = api.event("1") + end[:-missing]
+    events, _ = read_events(body + tail_of(patient, engine, api, body, way))
+    told = [error_in(api, event) for event in events]
+    assert sum(map(bool, told)) + any(map(api.ends, events)) <= 1

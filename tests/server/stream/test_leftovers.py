@@ -22,6 +22,7 @@ from tests.server.stream.leaving import LEAVING, MOMENTS, Moment, let_go
 from tests.server.stream.worker_facts import WorkerFacts
 
 CROWD, ROUNDS = 10, 5
+PLACES = 2 * CROWD  # a place is free a moment after its client has left
 RESERVE = 16  # threads beside server.threads, as docs/architecture.md says
 
 
@@ -47,7 +48,7 @@ class Tidy:
 def tidy(shared_engine: RawEngine, stream_home: RegistryHome,
          tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tidy]:
     """A gateway all of whose threads have been started, and that keeps one idle connection."""
-    settings = settings_for(shared_engine, stream_home, {"threads": CROWD},
+    settings = settings_for(shared_engine, stream_home, {"threads": PLACES},
                             **{"read-timeout": "5m", "connect-timeout": "5m"})
     with GatewayProcess(tmp_path_factory.mktemp("tidy"), settings) as gateway:
         facts = WorkerFacts(gateway)
@@ -60,10 +61,10 @@ def tidy(shared_engine: RawEngine, stream_home: RegistryHome,
 def start_threads(gateway: GatewayProcess, facts: WorkerFacts) -> None:
     """Keep so many threads busy at a time that every thread of the pool has been started."""
     with ExitStack() as stack:
-        for _ in range(CROWD + RESERVE):
+        for _ in range(PLACES + RESERVE):
             stack.enter_context(RawClient(gateway.url)).send(
                 b"POST /api/show HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
-        wait_until(lambda: facts.threads() >= CROWD + RESERVE, "the threads to start", 10)
+        wait_until(lambda: facts.threads() >= PLACES + RESERVE, "the threads to start", 10)
 
 
 def one_call(gateway: GatewayProcess, engine: RawEngine) -> None:
@@ -97,6 +98,6 @@ def test_nothing_is_left_of_a_crowd_that_stays(
         with moment.crowd(tidy.gateway.url, engine, CROWD) as clients:
             for connection in engine.connections:
                 connection.close()
-            answers = [client.answer() for client in clients] if not streaming else []
+            answers = [] if streaming else [client.answer() for client in clients]
             assert [answer.status for answer in answers] == [502] * len(answers)
     tidy.is_as_before(engine)

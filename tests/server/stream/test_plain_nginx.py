@@ -45,8 +45,7 @@ def test_streams_arrive_event_by_event(
     assert answer.body == b"".join(gates.pieces)
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS.values() if not fault.silent],
-                         ids=[name for name, fault in FAULTS.items() if not fault.silent])
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 @pytest.mark.parametrize("api", [CHAT, MESSAGES], ids=named)
 def test_an_error_in_a_stream_is_seen(
         plain: NginxProcess, engine: RawEngine, api: Api, fault: Fault) -> None:
