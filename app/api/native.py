@@ -5,13 +5,13 @@ They are the engine's API, not the gateway's: statuses and errors of the engine 
 
 from flask import Blueprint, Response, request
 
-from app.api.body import read_any
+from app.api.body import read_any, read_opaque
 from app.api.http import call_of, response_of, services
 from app.api.payload import OpaqueBody
 from app.api.view import AnyView
 from app.call import Passing
 
-_ASKED = ("/props", "/slots", "/lora-adapters")
+_OF_ITSELF = ("/props", "/slots", "/slots/<number>", "/lora-adapters", "/metrics")
 _TOLD = (
     "/completion", "/infill", "/tokenize", "/detokenize", "/apply-template",
     "/embedding", "/embeddings", "/rerank", "/reranking",
@@ -20,7 +20,7 @@ _TOLD = (
 
 
 def blueprint() -> Blueprint:
-    """The routes; the model is the one in the body, or in the query of a GET, or the default."""
+    """The routes; the model is the one in the body, or in the query, or the default."""
     bp = Blueprint("native", __name__)
     view = AnyView()
 
@@ -30,14 +30,15 @@ def blueprint() -> Blueprint:
         reply = services().gateway.call(call_of(body, passing=Passing.STATUSES))
         return response_of(reply, parts=body.choices)
 
-    def ask() -> Response:
-        """Ask the engine about itself."""
+    def of_itself(number: str = "") -> Response:
+        """Ask the engine about itself, or have it change itself."""
         model = request.args.get("model")
-        call = call_of(OpaqueBody(), model=model, passing=Passing.STATUSES)
+        body = read_opaque() if request.method == "POST" else OpaqueBody()
+        call = call_of(body, model=model, passing=Passing.STATUSES)
         return response_of(services().gateway.call(call))
 
     for path in _TOLD:
         bp.add_url_rule(path, f"tell {path}", tell, methods=["POST"])
-    for path in _ASKED:
-        bp.add_url_rule(path, f"ask {path}", ask, methods=["GET"])
+    for path in _OF_ITSELF:
+        bp.add_url_rule(path, f"of itself {path}", of_itself, methods=["GET", "POST"])
     return bp

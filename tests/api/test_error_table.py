@@ -40,14 +40,15 @@ ROUTES = {
         "/api/copy", "/api/push"), "POST"),
     "/api/delete": "DELETE", "/api/user/keys/<key>": "DELETE", "/api/me": "POST",
     "/api/signout": "POST", "/api/status": "GET", "/api/experimental/model-recommendations": "GET",
-    "/models": "GET", "/props": "GET", "/slots": "GET", "/lora-adapters": "GET",
+    "/models": "GET",
     **dict.fromkeys((
         "/completion", "/completions", "/chat/completions", "/responses", "/infill", "/embedding",
         "/embeddings", "/rerank", "/reranking", "/tokenize", "/detokenize", "/apply-template",
         "/audio/transcriptions"), "POST"),
 }
 BLOBS = "/api/blobs/<digest>"  # HEAD and POST, so no line of the table
-ANY_METHOD = {BLOBS, "/v1/<path:rest>", "/upstream/<path:rest>"}
+OF_ITSELF = {"/props", "/slots", "/slots/<number>", "/lora-adapters", "/metrics"}  # GET and POST
+ANY_METHOD = {BLOBS, *OF_ITSELF, "/v1/<path:rest>", "/upstream/<path:rest>"}
 
 
 def error_of(answer: Any, status: int, path: str) -> tuple[str, str | None, str | None]:

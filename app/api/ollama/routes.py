@@ -69,6 +69,14 @@ def blueprint(release: str) -> Blueprint:
         models = [_running(entry, end) for entry, end in found if entry]
         return json_response({"models": models})
 
+    _add_calls(bp)
+    account.add_routes(bp)
+    bp.register_error_handler(Refusal, _refused)
+    return bp
+
+
+def _add_calls(bp: Blueprint) -> None:
+    """Add what is asked of engines, and what is done to models."""
     bp.add_url_rule("/api/chat", view_func=generation.chat, methods=["POST"])
     bp.add_url_rule("/api/generate", view_func=generation.generate, methods=["POST"])
     bp.add_url_rule("/api/embed", view_func=embedding.embed, methods=["POST"])
@@ -77,9 +85,6 @@ def blueprint(release: str) -> Blueprint:
     for path, method in _REFUSED.items():
         bp.add_url_rule(path, f"refuse {path}", transfer.refuse, methods=[method])
     bp.add_url_rule(_BLOB, f"refuse {_BLOB}", transfer.refuse, methods=["HEAD", "POST"])
-    account.add_routes(bp)
-    bp.register_error_handler(Refusal, _refused)
-    return bp
 
 
 def _refused(refusal: Refusal) -> Response:
