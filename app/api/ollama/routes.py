@@ -10,6 +10,7 @@ from app.api.body import read_aside
 from app.api.http import json_response, services
 from app.api.ollama import account, embedding, generation, objects, transfer
 from app.api.ollama.refusal import Refusal
+from app.api.ollama.request.fields import lowered
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
 from app.catalog.facts import ModelFacts
@@ -50,7 +51,7 @@ def blueprint(release: str) -> Blueprint:
     @bp.post("/api/show")
     def show() -> Response:
         """What the registry, the model's files and its engine say about one model."""
-        fields = read_aside(show_view, empty="missing request body").fields
+        fields = lowered(read_aside(show_view, empty="missing request body").fields)
         name = _name(fields)
         entry = services().entry(name)
         arrays = read_with_arrays(entry.first_file) if fields.get("verbose") else None

@@ -91,7 +91,7 @@ def test_a_broken_stream_ends_with_an_error_line(
     said, text = failure(ask_and_see(gateway.url, fault, engine))
     assert content(said)[:2] == "12"
     assert "<" not in text and "Traceback" not in text
-    assert ("did not answer" in text) == fault.silent
+    assert "did not answer" not in text
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
@@ -103,7 +103,7 @@ def test_a_broken_answer_is_a_502(
     engine.answer_with(fault.script(ENGINES, 2, seen))
     answer = chat(gateway.url, stream=False)
     assert ollama_error(answer)
-    assert answer.status == (504 if fault.silent else 502)
+    assert answer.status == 502
 
 
 def event(value: object) -> bytes:
