@@ -1,7 +1,7 @@
 """What travels the road: a Call on the way to an engine, a Reply on the way back."""
 
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Protocol
@@ -96,7 +96,3 @@ class Reply:
         """The first header of that name, "" where there is none."""
         lower = name.lower()
         return next((value for key, value in self.headers if key.lower() == lower), "")
-
-    def with_pieces(self, pieces: Iterator[bytes]) -> "Reply":
-        """This reply with another source of its body."""
-        return replace(self, pieces=pieces)
