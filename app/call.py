@@ -3,8 +3,8 @@
 import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
-from typing import Protocol
+from enum import Enum, IntEnum, auto
+from typing import Any, Protocol
 
 Headers = list[tuple[str, str]]
 
@@ -36,12 +36,34 @@ class Passing(Enum):
     ANYTHING = auto()
 
 
+class Priority(IntEnum):
+    """How urgent a call is; the lower number is served first."""
+
+    HIGH = 0
+    NORMAL = 1
+    LOW = 2
+
+
+@dataclass
+class Timing:
+    """Seconds that a request has spent: in queues, while engines loaded, and with engines.
+
+    The gateway adds to it, call by call; ``engine`` is up to the first byte of a streamed answer.
+    """
+
+    queue: float = 0.0
+    load: float = 0.0
+    engine: float = 0.0
+
+
 @dataclass(frozen=True)
 class Call:
     """One request for an engine, in canonical form.
 
     ``target`` is path and query as they go on the request line. ``client`` is the socket whose
-    closing means that nobody waits any more.
+    closing means that nobody waits any more. ``caller`` is who asks, as far as fairness goes;
+    ``session`` names the conversation, where the client gave it a name; ``choices`` is the body's
+    ``n`` as it is, None where there is none.
     """
 
     target: str
@@ -52,6 +74,11 @@ class Call:
     accept: str = "*/*"
     client: socket.socket | None = field(default=None, repr=False)
     passing: Passing = Passing.SOUND
+    priority: Priority = Priority.NORMAL
+    caller: str = ""
+    session: str | None = None
+    choices: Any = None
+    timing: Timing = field(default_factory=Timing, repr=False)
 
     def for_model(self, name: str) -> "Call":
         """This call with the model named as the registry names it."""

@@ -5,6 +5,7 @@
       message   a sentence for people
       param     the path of the field that is wrong, if one is
       model     the model name the caller asked for, if that is what is unknown
+      wait      seconds after which another try makes sense, where that is known
 
 The table that gives each kind a status and a body per API is ``app.api.errors``.
 """
@@ -25,6 +26,8 @@ class Kind(Enum):
     NO_MODEL_LOADED = auto()     # default-model is "loaded" and nothing is
     ENGINE_UNAVAILABLE = auto()  # refused, or its name does not resolve: it saw nothing
     ENGINE_TIMEOUT = auto()      # silent for longer than its limit
+    ENGINE_NOT_READY = auto()    # it did not start, does not fit, or was loading for too long
+    QUEUE_FULL = auto()          # its queue is full, or the call waited in it for too long
     UPSTREAM_ERROR = auto()      # it answered 5xx, or something that is no whole answer
     BUSY = auto()                # every thread that may wait for an engine does
     CLIENT_GONE = auto()         # nobody is there to read what it would say
@@ -35,13 +38,15 @@ class GatewayError(Exception):
     """An error the gateway reports itself, as opposed to one an engine reported."""
 
     def __init__(
-        self, kind: Kind, message: str, *, param: str | None = None, model: str | None = None
+        self, kind: Kind, message: str, *, param: str | None = None, model: str | None = None,
+        wait: float | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.param = param
         self.model = model
+        self.wait = wait
 
     @classmethod
     def unknown_model(cls, name: str) -> "GatewayError":

@@ -1,6 +1,7 @@
 """Every error in the shape of the API that was called: one table, one place."""
 
 import logging
+import math
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -24,9 +25,11 @@ _TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.BODY_TOO_SLOW: (408, _INVALID, "request_timeout"),
     Kind.BODY_TOO_LARGE: (413, _INVALID, "request_too_large"),
     Kind.CLIENT_GONE: (499, _INVALID, "client_closed_request"),
+    Kind.QUEUE_FULL: (429, "rate_limit_error", "rate_limit_exceeded"),
     Kind.INTERNAL: (500, _SERVER, "internal_error"),
     Kind.UPSTREAM_ERROR: (502, _SERVER, "upstream_error"),
     Kind.ENGINE_UNAVAILABLE: (502, _SERVER, "engine_unavailable"),
+    Kind.ENGINE_NOT_READY: (503, _SERVER, "service_unavailable"),
     Kind.NO_MODEL_LOADED: (503, _SERVER, "service_unavailable"),
     Kind.BUSY: (503, _SERVER, "service_unavailable"),
     Kind.ENGINE_TIMEOUT: (504, _SERVER, "engine_timeout"),
@@ -53,8 +56,8 @@ def render(error: GatewayError) -> Response:
     """The response for an error, in the shape of the request's path."""
     status, body = document(error, request.path)
     response = Response(body, status, content_type="application/json")
-    if status == 503:
-        response.headers["Retry-After"] = "1"
+    if status in (429, 503):
+        response.headers["Retry-After"] = str(max(1, math.ceil(error.wait or 0)))
     if error.kind in _UNREAD:
         response.headers["Connection"] = "close"
     return response

@@ -27,6 +27,8 @@ TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.CLIENT_GONE: (499, "invalid_request_error", "client_closed_request"),
     Kind.INTERNAL: (500, SERVER, "internal_error"),
     Kind.ENGINE_UNAVAILABLE: (502, SERVER, "engine_unavailable"),
+    Kind.ENGINE_NOT_READY: (503, SERVER, "service_unavailable"),
+    Kind.QUEUE_FULL: (429, "rate_limit_error", "rate_limit_exceeded"),
     Kind.UPSTREAM_ERROR: (502, SERVER, "upstream_error"),
     Kind.NO_MODEL_LOADED: (503, SERVER, "service_unavailable"),
     Kind.ENGINE_TIMEOUT: (504, SERVER, "engine_timeout"),
@@ -51,6 +53,11 @@ OF_ITSELF = {"/props", "/slots", "/slots/<number>", "/lora-adapters", "/metrics"
 ANY_METHOD = {BLOBS, *OF_ITSELF, "/v1/<path:rest>", "/upstream/<path:rest>"}
 
 
+def type_of(status: int) -> str:
+    """OpenAI's word for a status."""
+    return "rate_limit_error" if status == 429 else INVALID if status < 500 else SERVER
+
+
 def error_of(answer: Any, status: int, path: str) -> tuple[str, str | None, str | None]:
     """Message, param and code of an error, its shape checked; /api has the message only."""
     assert (answer.status_code, answer.content_type) == (status, "application/json")
@@ -60,7 +67,7 @@ def error_of(answer: Any, status: int, path: str) -> tuple[str, str | None, str 
         assert isinstance(body["error"], str) and body["error"]
         return body["error"], None, None
     assert list(body["error"]) == ["message", "type", "param", "code"]
-    assert body["error"]["type"] == (INVALID if status < 500 else SERVER)
+    assert body["error"]["type"] == type_of(status)
     return body["error"]["message"], body["error"]["param"], body["error"]["code"]
 
 
@@ -105,13 +112,13 @@ def failing(build: Build, error: BaseException) -> FlaskClient:
 @pytest.mark.parametrize("path", ["/v1/fail", "/api/fail"])
 @pytest.mark.parametrize("kind", Kind)
 def test_every_kind_is_rendered(build: Build, kind: Kind, path: str) -> None:
-    """Wherever it is raised; a 503 says when to come back."""
+    """Wherever it is raised; 429 and 503 say when to come back."""
     client = failing(build, GatewayError(kind, "it failed", param="p", model="m"))
     answer = client.get(path)
     message, param, code = error_of(answer, TABLE[kind][0], path)
     if path == "/v1/fail":
         assert (message, param, code) == ("it failed", "p", TABLE[kind][2])
-    assert ("Retry-After" in answer.headers) == (answer.status_code == 503)
+    assert ("Retry-After" in answer.headers) == (answer.status_code in (429, 503))
     assert answer.headers["X-Request-Id"]
 
 
