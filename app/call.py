@@ -56,6 +56,13 @@ class Timing:
     engine: float = 0.0
 
 
+# Paths of questions that an engine answers beside its real work; whatever is not a POST is one too.
+_QUESTIONS = {
+    "/tokenize", "/detokenize", "/apply-template", "/props", "/slots", "/lora-adapters",
+    "/v1/messages/count_tokens",
+}
+
+
 @dataclass(frozen=True)
 class Call:
     """One request for an engine, in canonical form.
@@ -79,6 +86,11 @@ class Call:
     session: str | None = None
     choices: Any = None
     timing: Timing = field(default_factory=Timing, repr=False)
+
+    @property
+    def takes_slot(self) -> bool:
+        """Whether it is work for the engine, and no small question."""
+        return self.method == "POST" and self.target.partition("?")[0] not in _QUESTIONS
 
     def for_model(self, name: str) -> "Call":
         """This call with the model named as the registry names it."""
