@@ -24,6 +24,10 @@ class Body(Protocol):
     def model(self) -> str | None:
         """The model named in the body, None where none is."""
 
+    @property
+    def opening(self) -> str | None:
+        """What tells the conversation it belongs to from others; None where nothing does."""
+
     def for_model(self, name: str) -> "Body":
         """This body with the model named ``name``; itself where it is already."""
 

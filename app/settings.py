@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MIB = 1024 * 1024
+BUILTIN = ("builtin",)  # the command of the built-in engine
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,14 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """One model server and the registry names it serves (``fnmatch`` globs)."""
+    """One model server and the registry names it serves (``fnmatch`` globs).
+
+    Either ``url``, of one that runs, or ``command``, which starts one for each of its models.
+    """
 
     url: str
     models: tuple[str, ...]
+    command: tuple[str, ...] = ()
     api_key: str | None = field(default=None, repr=False)
     connect_timeout: float | None = None
     read_timeout: float | None = None

@@ -1,5 +1,6 @@
 """The bodies that calls carry: the client's own bytes, and where in them the model is named."""
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,6 +36,16 @@ class JsonBody:
         found = self.fields.get("n")
         return found if isinstance(found, int) and 1 < found <= _MAX_CHOICES else 1
 
+    @property
+    def opening(self) -> str | None:
+        """The messages up to the first that is no system message: they stay while it goes on."""
+        messages = self.fields.get("messages")
+        if not isinstance(messages, list) or not messages:
+            return None
+        own = (i for i, each in enumerate(messages) if not _is_of_system(each))
+        opening = messages[:next(own, len(messages)) + 1]
+        return json.dumps([self.fields.get("model"), opening], sort_keys=True)
+
     def for_model(self, name: str) -> "JsonBody":
         """This body with ``model`` set: the same bytes where it has that value already.
 
@@ -55,6 +66,7 @@ class FormBody:
     content_type: str
     span: tuple[int, int] | None
     choices = 1
+    opening = None
 
     @property
     def model(self) -> str | None:
@@ -81,10 +93,15 @@ class OpaqueBody:
     raw: Raw = field(default=b"", repr=False)
     content_type: str = ""
     model: str | None = None
+    opening = None
 
     def for_model(self, name: str) -> "OpaqueBody":
         """Itself: there is nothing in it that could change."""
         return self
+
+
+def _is_of_system(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") in ("system", "developer")
 
 
 def form(raw: Raw, content_type: str) -> FormBody:

@@ -10,13 +10,7 @@ from app.config.problems import Problem
 from app.settings import EngineSettings, Settings
 
 _DEFAULT_PORT = {"http": 80, "https": 443}
-_INERT = {
-    "server.allowed-hosts", "server.cors-origins",
-    "loop.queue.size", "loop.queue.max-wait", "loop.memory-budget", "loop.min-residency",
-    "loop.probe-interval", "loop.engines.slots", "loop.engines.max-choices",
-    "loop.engines.start-timeout", "loop.engines.stop-timeout", "loop.engines.pinned",
-    "loop.engines.preload", "loop.engines.strikes",
-}
+_INERT = {"server.allowed-hosts", "server.cors-origins"}
 
 
 def check(settings: Settings, layer: Layer) -> list[Problem]:

@@ -73,9 +73,11 @@ class Admission:
         on_news: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``slots`` None is as many as come. ``on_news`` hears, outside the lock, of calls that
-        wait at a closed gate and of an engine that is needed no more; it must not block."""
+        wait, and while ``watched`` is set of an engine that is needed no more; it must not block.
+        """
         self.rules = rules
         self.slots = slots
+        self.watched = False
         self.service = ServiceTime()
         self._on_news = on_news
         self._clock = clock
@@ -217,8 +219,8 @@ class Admission:
             self._give_back(call.takes_slot)
             if call.takes_slot:
                 self.service.note(self._clock() - began)
-            needed = bool(self._held or (self._waiting and self._gate is Gate.OPEN))
-        if not needed:
+            tell = self.watched and not self._held
+        if tell:
             self._on_news()
 
     def _give_back(self, slot: bool) -> None:

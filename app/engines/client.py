@@ -33,6 +33,10 @@ class EngineClient:
         self._adapter = EngineAdapter(connections)
         self._session.mount(url, self._adapter)
 
+    def close(self) -> None:
+        """Close the idle connections; calls that run go on."""
+        self._session.close()
+
     def send(self, call: Call, departure: Departure) -> Reply:
         """Send the call; the reply's body is there, or arrives in pieces.
 

@@ -16,7 +16,7 @@ from app.api.ollama.request import keep_alive
 from app.api.ollama.request.ask import Ask
 from app.api.ollama.request.fields import flag, text
 from app.api.ollama.sending import Sender
-from app.api.ollama.target import Target, target_of
+from app.api.ollama.target import Target, ready, target_of
 from app.errors import GatewayError, Kind
 
 TOO_LONG = "the input length exceeds the context length"
@@ -34,7 +34,8 @@ def embed() -> Response:
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
     inputs = _inputs(fields.get("input"))
-    size, keep = _dimensions(fields.get("dimensions")), _keep(fields)
+    size, keep = _dimensions(fields.get("dimensions")), keep_alive.of(fields)
+    target = ready(target) if inputs else target
     sender = Sender(target)
     loaded = time.monotonic()
     vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
@@ -52,7 +53,8 @@ def embeddings() -> Response:
     """The vector of one prompt, as the engine has it."""
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
-    prompt, keep = text(fields.get("prompt"), "prompt"), _keep(fields)
+    prompt, keep = text(fields.get("prompt"), "prompt"), keep_alive.of(fields)
+    target = ready(target) if prompt else target
     vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
     services().gateway.keep(target.name, keep)
     return json_response({"embedding": vectors[0]}, JSON)
@@ -137,7 +139,3 @@ def _unit(vector: list[float]) -> list[float]:
     """The vector at length 1; one of zeros stays as it is."""
     length = math.sqrt(math.fsum(number * number for number in vector))
     return [number / length for number in vector] if length else vector
-
-
-def _keep(fields: dict[str, Any]) -> float:
-    return keep_alive.of(fields, services().gateway.keep_alive)

@@ -59,8 +59,9 @@ def blueprint(model_optional: bool) -> Blueprint:
 
 
 def _object(entry: Entry) -> dict[str, Any]:
-    engine = services().gateway.engine_facts(entry.name, ask=False)
-    return model_object(services().facts.of_model(entry), engine)
+    gateway = services().gateway
+    engine = gateway.engine_facts(entry.name, ask=False)
+    return model_object(services().facts.of_model(entry), gateway.status.of(entry.name), engine)
 
 
 def _require_post(rest: str) -> None:
