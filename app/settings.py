@@ -35,7 +35,6 @@ class EngineSettings:
 
     url: str
     models: tuple[str, ...]
-    command: tuple[str, ...] = ()
     api_key: str | None = field(default=None, repr=False)
     connect_timeout: float | None = None
     read_timeout: float | None = None
@@ -47,6 +46,7 @@ class EngineSettings:
     pinned: bool = False
     preload: bool = False
     strikes: int = 3
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from app.settings import EngineSettings, Settings
 
 _DEFAULT_PORT = {"http": 80, "https": 443}
 _INERT = {"server.allowed-hosts", "server.cors-origins"}
+_OF_MANAGED = {"stop-timeout", "pinned", "preload"}  # without meaning for an engine that runs
 
 
 def check(settings: Settings, layer: Layer) -> list[Problem]:
@@ -19,9 +20,17 @@ def check(settings: Settings, layer: Layer) -> list[Problem]:
 
 
 def inert(settings: Settings) -> list[str]:
-    """Keys that are set to something other than their default and have no effect."""
+    """Keys that are set to something other than their default and have no effect.
+
+    ``pinned`` and its like have none for engines that run by themselves.
+    """
     changed = _changed(settings, Settings(), "")
-    return sorted({path for path in changed if path in _INERT})
+    found = {path for path in changed if path in _INERT}
+    for engine in settings.loop.engines:
+        if not engine.command:
+            own = _changed(engine, EngineSettings("", ()), "")
+            found |= {f"loop.engines.{key}" for key in own if key in _OF_MANAGED}
+    return sorted(found)
 
 
 def _exposed(settings: Settings, layer: Layer) -> list[Problem]:

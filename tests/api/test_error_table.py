@@ -35,7 +35,8 @@ TABLE: dict[Kind, tuple[int, str, str | None]] = {
 }
 CHAT = "/v1/chat/completions"
 ROUTES = {
-    "/": "GET", "/health": "GET", "/v1/models": "GET", "/v1/models/x": "GET", CHAT: "POST",
+    "/": "GET", "/health": "GET", "/engines": "GET", "/v1/models": "GET",
+    "/v1/models/x": "GET", CHAT: "POST",
     "/api/tags": "GET", "/api/ps": "GET", "/api/version": "GET", "/api/show": "POST",
     **dict.fromkeys((
         "/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/pull", "/api/create",

@@ -19,9 +19,10 @@ def ps() -> Response:
               for name, status in present.items() if status.loaded}
     names = sorted(loaded, key=lambda name: (-loaded[name].timestamp(), name))
     models = (_running(name, loaded[name], present[name]) for name in names)
+    beside = {value: _named(present, value) for value in ("loading", "failed")}
     return json_response({
         "models": [model for model in models if model],
-        "loading": _named(present, "loading"), "failed": _named(present, "failed"),
+        **{value: found for value, found in beside.items() if found},
     })
 
 

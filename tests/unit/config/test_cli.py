@@ -46,10 +46,10 @@ def test_keys_without_effect_are_told(config: Path, monkeypatch: pytest.MonkeyPa
                                       capsys: pytest.CaptureFixture[str]) -> None:
     """They make no bad configuration, but one to be warned of."""
     config.write_text(GOOD)
-    monkeypatch.setenv("LOOP_LOOP_QUEUE_SIZE", "1")
+    monkeypatch.setenv("LOOP_SERVER_CORS_ORIGINS", "[a]")
     assert main(["check-config"]) == 0
     assert capsys.readouterr() == (
-        SAYS_GOOD, "loop.queue.size is set, but nothing acts on it\n")
+        SAYS_GOOD, "server.cors-origins is set, but nothing acts on it\n")
 
 
 def test_every_problem_is_printed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
