@@ -81,8 +81,11 @@ class Call:
     timing: Timing = field(default_factory=Timing, repr=False)
 
     def for_model(self, name: str) -> "Call":
-        """This call with the model named as the registry names it."""
-        return replace(self, model=name, body=self.body.for_model(name))
+        """This call with the model named as the registry names it; itself where it is already."""
+        body = self.body.for_model(name)
+        if body is self.body and self.model == name:
+            return self  # a copy costs more than all that is checked of a body
+        return replace(self, model=name, body=body)
 
 
 def _nothing() -> None:

@@ -54,8 +54,9 @@ def call_of(body: Body, **facts: Any) -> Call:
         "method": request.method,
         "accept": request.headers.get("Accept", "*/*"),
         "client": request.environ.get("gunicorn.socket"),
+        **facts,
     }
-    return Call(**{**given, **facts})
+    return Call(**given)
 
 
 def raw_target() -> str:
