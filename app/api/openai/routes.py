@@ -19,7 +19,7 @@ _POST = ["POST", "OPTIONS"]
 _ENDPOINTS = {
     "chat/completions", "completions", "embeddings", "rerank", "reranking", "responses", "messages",
     "messages/count_tokens", "audio/transcriptions", "audio/translations", "audio/speech",
-    "images/generations", "images/edits", "images/variations",
+    "images/generations", "images/edits", "images/variations", "inference", "inference/stream",
 }
 
 
