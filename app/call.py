@@ -97,8 +97,11 @@ class Call:
         return self.method == "POST" and self.target.partition("?")[0] not in _QUESTIONS
 
     def for_model(self, name: str) -> "Call":
-        """This call with the model named as the registry names it."""
-        return replace(self, model=name, body=self.body.for_model(name))
+        """This call with the model named as the registry names it; itself where it is already."""
+        body = self.body.for_model(name)
+        if body is self.body and self.model == name:
+            return self  # a copy costs more than all that is checked of a body
+        return replace(self, model=name, body=body)
 
 
 def _nothing() -> None:

@@ -5,6 +5,7 @@ from datetime import datetime, timezone
 from flask import Flask
 
 from app.api import engines, errors, native, ops, place, request_id, server_timing, upstream
+from app.api.juno import routes as juno
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
 from app.api.services import Services
@@ -40,6 +41,7 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app.extensions["loop"] = _services(settings, clock)
     optional = settings.loop.default_model is not None
     app.register_blueprint(openai.blueprint(model_optional=optional))
+    app.register_blueprint(juno.blueprint(model_optional=optional))
     app.register_blueprint(ollama.blueprint(settings.server.ollama_version))
     app.register_blueprint(native.blueprint())
     app.register_blueprint(upstream.blueprint())

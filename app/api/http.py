@@ -58,8 +58,9 @@ def call_of(body: Body, **facts: Any) -> Call:
         "client": request.environ.get("gunicorn.socket"),
         "caller": caller(),
         "timing": timing(),
+        **facts,
     }
-    return Call(**{**given, **facts})
+    return Call(**given)
 
 
 def raw_target() -> str:

@@ -44,6 +44,7 @@ ROUTES = {
     "/api/delete": "DELETE", "/api/user/keys/<key>": "DELETE", "/api/me": "POST",
     "/api/signout": "POST", "/api/status": "GET", "/api/experimental/model-recommendations": "GET",
     "/models": "GET",
+    "/v1/completions": "POST", "/v1/inference": "POST", "/v1/inference/stream": "POST",
     **dict.fromkeys((
         "/completion", "/completions", "/chat/completions", "/responses", "/infill", "/embedding",
         "/embeddings", "/rerank", "/reranking", "/tokenize", "/detokenize", "/apply-template",

@@ -27,8 +27,8 @@ PROPS: dict[str, Any] = {
 }
 FULL = EngineFacts(
     kind="llama-server", slot_context=4096, slots=4, chat_template="{{ messages }}",
-    supports_tools=True, vision=True, audio=False, media_marker="<__media_x__>", model_path="/models/m.gguf",
-    ftype="Q4_K - Medium")
+    supports_tools=True, vision=True, audio=False, media_marker="<__media_x__>",
+    model_path="/models/m.gguf", ftype="Q4_K - Medium")
 LLAMA = EngineFacts("llama-server")
 LOADING = b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}'
 
