@@ -35,8 +35,8 @@ class Words:
     """How one call is to be answered."""
 
     def __init__(self, body: dict[str, Any], seconds: float) -> None:
-        messages = body.get("messages") or [{}]
-        prompt = str(messages[-1].get("content") or body.get("input") or "")
+        messages, texts = body.get("messages") or [{}], body.get("input") or ""
+        prompt = messages[-1].get("content") or (texts if isinstance(texts, str) else texts[-1])
         said = dict(word.split(":", 1) for word in prompt.split() if ":" in word)
         self.id = said.get("id", "")
         self.seconds = float(said.get("answer", seconds))

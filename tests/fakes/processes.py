@@ -60,8 +60,8 @@ def _text(path: Path) -> str:
 
 
 def command_line(pid: int) -> str:
-    """The command line of a running process."""
-    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
+    """The command line of a process; "" when it has ended."""
+    return _text(Path(f"/proc/{pid}/cmdline")).replace("\0", " ")
 
 
 def wait_until(reached: Callable[[], object], what: str, patience: float = PATIENCE) -> None:

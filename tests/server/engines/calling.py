@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from tests.fakes.raw_client import RawAnswer, RawClient
 from tests.fakes.sse import read_events
 from tests.server.calls import CHAT, JSON, openai_error, post, to_bytes
 
-OLLAMA, GENERATE, PS = "/api/chat", "/api/generate", "/api/ps"
+OLLAMA, GENERATE, EMBED, PS = "/api/chat", "/api/generate", "/api/embed", "/api/ps"
 Header = tuple[str, str]
 
 
@@ -111,6 +112,17 @@ class Crowd:
              **fields: Any) -> Future[RawAnswer]:
         """A chat whose whole answer comes later."""
         return self._pool.submit(chat, self.url, model, prompt, headers, **fields)
+
+    def keep_asking(self, model: str, prompt: str, enough: threading.Event,
+                    **fields: Any) -> Future[int]:
+        """One chat after another, all of which have to succeed; gives their number."""
+        def ask() -> int:
+            count = 0
+            while not enough.is_set():
+                succeeds(chat(self.url, model, prompt, **fields))
+                count += 1
+            return count
+        return self._pool.submit(ask)
 
 
 @contextmanager

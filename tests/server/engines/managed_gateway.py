@@ -46,18 +46,19 @@ def engine(models: str | Sequence[str], *options: str, wrapper: Sequence[str] = 
 class ManagedGateway(GatewayProcess):
     """A gateway with these entries, each model of theirs (no glob) in its registry.
 
-    `models` are more models, or other files. Leaving raises AssertionError too when anything that
-    the gateway started is still there.
+    `models` are more models, or other files. With `home` the registry is another gateway's.
+    Leaving raises AssertionError too when anything that the gateway started is still there.
     """
 
     def __init__(self, directory: Path, entries: Sequence[Managed | dict[str, Any]], *,
-                 models: Mapping[str, Files] | None = None, server: dict[str, Any] | None = None,
+                 models: Mapping[str, Files] | None = None, home: Path | None = None,
                  **loop: Any) -> None:
+        directory.mkdir(exist_ok=True)
         self.journal = EngineJournal(directory / "journal")
-        self.home = directory / "home"
+        self.home = home or directory / "home"
         settings = [entry.setting(directory) if isinstance(entry, Managed) else entry
                     for entry in entries]
-        super().__init__(directory, {"server": {"threads": 64, **(server or {})}, "loop": {
+        super().__init__(directory, {"server": {"threads": 64}, "loop": {
             "home": str(self.home), "read-timeout": "20s", "engines": settings, **loop}})
         if not self.home.exists():
             self._fill(RegistryHome(self.home), settings, models or {})
@@ -92,10 +93,10 @@ class ManagedGateway(GatewayProcess):
         return with_variable("HOME", str(self.directory))
 
     def programs(self, model: str = "") -> list[int]:
-        """The engine processes that run, of this model or of all."""
-        wanted = f"--model {model} " if model else "--model "
-        return [pid for pid in self.family() if PROGRAM in (line := _command_line(pid))
-                and wanted in line]
+        """The engine processes that run, of this model or of all; not what they started."""
+        found = {pid: command_line(pid).split(" ") for pid in self.family()}
+        return [pid for pid, words in found.items() if words[1:4] == ["-S", "-E", PROGRAM]
+                and model in ("", words[words.index("--model") + 1])]
 
     def engine(self, model: str) -> dict[str, Any]:
         """What GET /engines says of the one managed engine of this model."""
@@ -116,10 +117,3 @@ class ManagedGateway(GatewayProcess):
     def wait_for_queue(self, model: str, queued: int) -> None:
         """Block until so many calls wait in the queue of this model's engine."""
         wait_until(lambda: self.engine(model)["queued"] == queued, f"{queued} queued calls")
-
-
-def _command_line(pid: int) -> str:
-    try:
-        return command_line(pid)
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
