@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tests.fakes.raw_client import RawAnswer, RawClient
 from tests.fakes.sse import read_events
@@ -14,6 +14,7 @@ from tests.server.calls import CHAT, JSON, openai_error, post, to_bytes
 
 OLLAMA, GENERATE, EMBED, PS = "/api/chat", "/api/generate", "/api/embed", "/api/ps"
 Header = tuple[str, str]
+Result = TypeVar("Result")
 
 
 def body(model: str, prompt: str = "id:x", **fields: Any) -> dict[str, Any]:
@@ -25,6 +26,14 @@ def chat(url: str, model: str, prompt: str = "id:x", headers: Iterable[Header] =
          **fields: Any) -> RawAnswer:
     """One chat, its answer whole."""
     return post(url, CHAT, body(model, prompt, **fields), [*JSON, *headers])
+
+
+def converse(url: str, *texts: str, model: str = "m", **fields: Any) -> RawAnswer:
+    """A chat of a system message and these, the user's and the assistant's in turn."""
+    said = [{"role": ("user", "assistant")[number % 2], "content": text}
+            for number, text in enumerate(texts)]
+    messages = [{"role": "system", "content": "Be brief."}, *said]
+    return post(url, CHAT, {"model": model, "messages": messages, **fields})
 
 
 def ollama(url: str, model: str, prompt: str = "id:x", **fields: Any) -> RawAnswer:
@@ -113,6 +122,14 @@ class Crowd:
         """A chat whose whole answer comes later."""
         return self._pool.submit(chat, self.url, model, prompt, headers, **fields)
 
+    def ask(self, call: Callable[..., RawAnswer], *given: Any, **fields: Any) -> Future[RawAnswer]:
+        """What `call` answers later, made with the gateway's address first."""
+        return self._pool.submit(call, self.url, *given, **fields)
+
+    def run(self, work: Callable[[], Result]) -> Future[Result]:
+        """What this gives later."""
+        return self._pool.submit(work)
+
     def keep_asking(self, model: str, prompt: str, enough: threading.Event,
                     **fields: Any) -> Future[int]:
         """One chat after another, all of which have to succeed; gives their number."""
@@ -122,7 +139,7 @@ class Crowd:
                 succeeds(chat(self.url, model, prompt, **fields))
                 count += 1
             return count
-        return self._pool.submit(ask)
+        return self.run(ask)
 
 
 @contextmanager

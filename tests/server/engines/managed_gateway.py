@@ -43,6 +43,11 @@ def engine(models: str | Sequence[str], *options: str, wrapper: Sequence[str] = 
     return Managed(names, options, tuple(wrapper), keys)
 
 
+def attached(url: str, model: str, **keys: Any) -> dict[str, Any]:
+    """An entry for an engine at this address that someone else runs; `keys` are more of it."""
+    return {"url": url, "models": [model], "kind": "openai", **keys}
+
+
 class ManagedGateway(GatewayProcess):
     """A gateway with these entries, each model of theirs (no glob) in its registry.
 
@@ -99,7 +104,7 @@ class ManagedGateway(GatewayProcess):
                 and model in ("", words[words.index("--model") + 1])]
 
     def engine(self, model: str) -> dict[str, Any]:
-        """What GET /engines says of the one managed engine of this model."""
+        """What GET /engines says of the one engine of this model."""
         [found] = [entry for entry in self.engines()["engines"] if entry["models"] == [model]]
         return dict(found)
 
@@ -108,6 +113,12 @@ class ManagedGateway(GatewayProcess):
         answer = get(self.url, "/engines")
         assert answer.status == 200, answer.body
         return dict(answer.json())
+
+    def state_of(self, url: str) -> str:
+        """What GET /engines says of the attached engine at this address."""
+        [found] = [entry for entry in self.engines()["engines"] if entry["id"] == url]
+        assert found["kind"] == "attached"
+        return str(found["state"])
 
     def wait_for_state(self, model: str, state: str) -> dict[str, Any]:
         """What GET /engines says of the engine, once it is in this state."""
