@@ -65,6 +65,7 @@ class Gateway:
         self._fleet = engines.fleet
         self._supervisor = engines.supervisor
         self._used = engines.used
+        self._keep_alive = engines.used.keep_alive
         self._prober = engines.prober
         self.status = engines.status
         self._literal = engines.fleet.literal_names
@@ -171,15 +172,15 @@ class Gateway:
         return self._supervisor.budget, self._supervisor.memory_used()
 
     def keep(self, model: str, seconds: float | None) -> None:
-        """Let the model stay loaded for so long after its last call, None: as before.
+        """Let the model stay loaded for so long after its last call, None: for the usual time.
 
         0 is until its running calls have ended, inf for ever.
         """
-        self._used.touch(model, seconds)
-        if seconds is not None:
-            for engine in self._fleet.engines(model):
-                if isinstance(engine, Unit):
-                    self._supervisor.keep(engine, seconds)
+        keep = self._keep_alive if seconds is None else seconds
+        self._used.touch(model, keep)
+        for engine in self._fleet.engines(model):
+            if isinstance(engine, Unit):
+                self._supervisor.keep(engine, keep)
 
     def _default_model(self) -> str:
         found = self.status.latest() if self._default == _LOADED else self._default

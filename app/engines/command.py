@@ -53,6 +53,7 @@ class EngineCommand:
         self.max_choices = settings.max_choices
         self.pinned = settings.pinned
         builtin = settings.command == BUILTIN
+        self.learns_slots = settings.slots is None and not builtin
         self.kind = LLAMA_SERVER if builtin else settings.kind
         self._model = model
         self._settings = settings

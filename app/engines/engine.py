@@ -8,6 +8,7 @@ from app.call import Call
 from app.engine_facts import OPENAI
 from app.engines.admission import Admission
 from app.engines.client import EngineClient
+from app.engines.failures import BrokenConnection
 from app.engines.health import Health
 from app.engines.loading import Loading
 from app.engines.props import PropsCache, asking, parse_props
@@ -48,6 +49,9 @@ class Engine(Protocol):
     def lost(self, client: EngineClient, why: str) -> None:
         """It refused a connection through ``client``."""
 
+    def broke(self, client: EngineClient) -> None:
+        """A connection of ``client`` broke."""
+
     def silent(self, client: EngineClient, why: str) -> None:
         """It did not answer in time through ``client``."""
 
@@ -63,7 +67,9 @@ def candidate(engine: Engine) -> Candidate:
 
 def note(engine: Engine, client: EngineClient, error: GatewayError) -> None:
     """Let the engine's health know what went wrong, if it says something of it."""
-    if error.kind is Kind.ENGINE_UNAVAILABLE:
+    if isinstance(error, BrokenConnection):
+        engine.broke(client)
+    elif error.kind is Kind.ENGINE_UNAVAILABLE:
         engine.lost(client, error.message)
     elif error.kind is Kind.ENGINE_TIMEOUT:
         engine.silent(client, error.message)
@@ -127,6 +133,9 @@ class Attached:
     def lost(self, client: EngineClient, why: str) -> None:
         """It is suspect from now on."""
         self.health.refused(why)
+
+    def broke(self, client: EngineClient) -> None:
+        """That alone says nothing of it."""
 
     def silent(self, client: EngineClient, why: str) -> None:
         """A strike."""

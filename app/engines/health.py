@@ -18,9 +18,14 @@ class Health:
         self._lock = threading.Lock()
         self._trial_at: float | None = None  # None: healthy
         self._pause = _FIRST_PAUSE
-        self.strikes = 0
+        self._silences = self._misses = 0  # in a row: of calls, of probes
         self.error: str | None = None
         self.answered_at = clock()
+
+    @property
+    def strikes(self) -> int:
+        """Silences and failed probes in a row."""
+        return self._silences + self._misses
 
     @property
     def suspect(self) -> bool:
@@ -37,8 +42,17 @@ class Health:
         """The engine gave a good answer: it is healthy."""
         self.answered_at = self._clock()
         if self.strikes or self._trial_at is not None:
-            with self._lock:
-                self.strikes, self._trial_at, self._pause = 0, None, _FIRST_PAUSE
+            self.reset()
+
+    def probed(self) -> None:
+        """A probe was answered: a suspect engine is healthy again.
+
+        The silences of one that is not suspect stay: whoever answers probes may still hang at work.
+        """
+        self.answered_at = self._clock()
+        if self._trial_at is not None:
+            self.reset()
+        self._misses = 0
 
     def refused(self, why: str) -> None:
         """The engine refused the connection: it is suspect."""
@@ -46,11 +60,12 @@ class Health:
             self.error = why
             self._suspect()
 
-    def silent(self, why: str) -> bool:
-        """A strike: the engine did not answer in time; whether it has too many of them now."""
+    def silent(self, why: str, probe: bool = False) -> bool:
+        """A strike: a call, or a probe, was not answered; whether there are too many of them now."""
         with self._lock:
             self.error = why
-            self.strikes += 1
+            self._silences += not probe
+            self._misses += probe
             if self.strikes >= self._limit:
                 self._suspect()
             return self.strikes >= self._limit
@@ -62,9 +77,10 @@ class Health:
                 self._suspect()
 
     def reset(self) -> None:
-        """What runs there is a new process."""
+        """The engine is healthy, as a new one is."""
         with self._lock:
-            self.strikes, self._trial_at, self._pause = 0, None, _FIRST_PAUSE
+            self._silences = self._misses = 0
+            self._trial_at, self._pause = None, _FIRST_PAUSE
 
     def _suspect(self) -> None:
         self._trial_at = self._clock() + self._pause

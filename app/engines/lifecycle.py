@@ -14,8 +14,9 @@ from app.engines.unit_facts import State
 
 log = logging.getLogger(__name__)
 
-_PORTS = 3  # tries at finding one that stays free
+_PORTS = 2  # tries at finding one that stays free
 _LONGEST_PAUSE = 60.0  # s between two starts of an engine that fails
+_DOUBT = 0.5  # s; by then a process that has closed its connections is seen to have ended
 _START_PAUSE, _CRASH_PAUSE = 1.0, 0.25  # s; the first ones
 
 
@@ -61,6 +62,25 @@ class Lifecycle:
             log.warning("the engine of %s is ended: %s", unit.model, why)
             threading.Thread(target=process.kill, name="kill", daemon=True).start()
 
+    def doubt(self, unit: Unit, client: EngineClient) -> None:
+        """Let no call go there until it is known whether the process behind the client ends.
+
+        The kernel closes the connections of a process that dies before anyone can see it dead.
+        """
+        with self._lock:
+            process = unit.life.process
+            if unit.life.client is not client or process is None:
+                return
+            unit.life.doubts += 1
+        unit.admission.move(Gate.SHUT)
+        threading.Thread(target=self._settle_doubt, args=(unit, process), daemon=True).start()
+
+    def _settle_doubt(self, unit: Unit, process: Process) -> None:
+        process.wait(_DOUBT)
+        with self._lock:
+            unit.life.doubts -= 1
+        self._notice()
+
     def close(self, units: list[Unit]) -> None:
         """End all processes, now and for ever; blocks until they are gone."""
         with self._lock:
@@ -76,7 +96,7 @@ class Lifecycle:
         """Note that the unit's process is being ended; None where it has none that runs."""
         with self._lock:
             life = unit.life
-            if life.state is not State.READY or life.process is None or not unit.alive:
+            if life.state is not State.READY or life.process is None or life.process.ended():
                 return None
             life.state, life.doomed = State.STOPPING, why
             return life.process
@@ -131,6 +151,8 @@ class Lifecycle:
             life.load_time = life.ready_since - began
             unit.health.reset()
         unit.props.expire()
+        if unit.command.learns_slots:
+            unit.learn_slots()
         log.info("the engine of %s is ready after %.1f s", unit.model, unit.life.load_time)
         unit.admission.move(Gate.OPEN)
         self._notice()

@@ -13,7 +13,7 @@ class LoadedModels:
 
     def __init__(self, keep_alive: float, clock: Clock) -> None:
         """A model counts as loaded for ``keep_alive`` seconds after its last use."""
-        self._keep_alive = keep_alive
+        self.keep_alive = keep_alive
         self._clock = clock
         self._lock = threading.Lock()
         self._used: dict[str, tuple[datetime, float]] = {}
@@ -25,10 +25,10 @@ class LoadedModels:
         """
         now = self._clock()
         with self._lock:
-            at, keep = self._used.get(model, (now, self._keep_alive))
+            at, keep = self._used.get(model, (now, self.keep_alive))
             end = _end(at, keep)
             if keep_alive is None:
-                keep_alive = keep if end is None or end > now else self._keep_alive
+                keep_alive = keep if end is None or end > now else self.keep_alive
             self._used[model] = (now, keep_alive)
 
     def until(self, model: str) -> tuple[bool, datetime | None]:

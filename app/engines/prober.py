@@ -53,12 +53,12 @@ class Prober:
         if self._closed.is_set():
             return
         if problem is None:
-            engine.health.answered()
+            engine.health.probed()
         elif isinstance(engine, Unit):
             if not engine.in_use:  # a call that has begun meanwhile keeps time itself
                 engine.failed_probe(problem)
         else:
-            engine.health.silent(problem)
+            engine.health.silent(problem, probe=True)
 
 
 def _problem(engine: Engine) -> str | None:

@@ -70,8 +70,9 @@ class Supervisor:
 
     def keep(self, unit: Unit, seconds: float) -> None:
         """Let the unit stay for so long after its last call; 0: until its calls have ended."""
-        unit.keep = seconds
-        self._notice()
+        if unit.keep != seconds:
+            unit.keep = seconds
+            self._notice()
 
     def memory_used(self) -> int:
         """Bytes that the engines which have a process take, as estimated."""
@@ -90,7 +91,7 @@ class Supervisor:
 
     def _made(self, model: str, command: Command) -> Unit:
         admission = Admission(self._queue, command.slots, Gate.SHUT, self._notice, self._clock)
-        unit = Unit(model, command, admission, self._keep_alive, self._lifecycle.trouble,
+        unit = Unit(model, command, admission, self._keep_alive, self._lifecycle,
                     self._clock)
         self._units[command.address] = unit
         return unit

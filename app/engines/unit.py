@@ -9,7 +9,7 @@ from app.engines.client import EngineClient
 from app.engines.health import Health
 from app.engines.loading import Loading
 from app.engines.listening import Listener
-from app.engines.props import PropsCache, asking
+from app.engines.props import PropsCache, asking, parse_props
 from app.engines.unit_facts import State, UnitFacts
 from app.errors import GatewayError, Kind
 
@@ -46,6 +46,7 @@ class Command(Protocol):
     start_timeout: float
     strikes: int
     slots: int
+    learns_slots: bool
     max_choices: int | None
     kind: str | None
     pinned: bool
@@ -85,6 +86,17 @@ class Life:
     memory: int = 0
     wanted: bool = False  # to be started though nobody calls
     doomed: str | None = None  # why it is being killed
+    doubts: int = 0  # broken connections that are being looked into
+
+
+class Hearing(Protocol):
+    """Who acts when an engine is in trouble. Neither method blocks."""
+
+    def trouble(self, unit: "Unit", client: EngineClient, why: str) -> None:
+        """The process behind the client is dead, or might as well be."""
+
+    def doubt(self, unit: "Unit", client: EngineClient) -> None:
+        """The process behind the client may be about to end."""
 
 
 class Unit:
@@ -95,9 +107,9 @@ class Unit:
 
     def __init__(
         self, model: str, command: Command, admission: Admission, keep: float,
-        on_trouble: "Callable[[Unit, EngineClient, str], None]", clock: Callable[[], float],
+        hear: "Hearing", clock: Callable[[], float],
     ) -> None:
-        """``on_trouble`` hears that the process behind a client is dead or might as well be."""
+        """``hear`` is told of what goes wrong."""
         self.model = model
         self.command = command
         self.address = command.address
@@ -108,7 +120,7 @@ class Unit:
         self.props = PropsCache(self.ask, command.kind)
         self.keep = self.default_keep = keep
         self.life = Life()
-        self._on_trouble = on_trouble
+        self._hear = hear
         self._clock = clock
 
     @property
@@ -131,9 +143,9 @@ class Unit:
 
     @property
     def alive(self) -> bool:
-        """Whether it has a process that has not ended by itself."""
+        """Whether it has a process that has not ended by itself, as far as anyone knows."""
         process = self.life.process
-        return process is not None and process.ended() is None
+        return process is not None and process.ended() is None and not self.life.doubts
 
     @property
     def wanted(self) -> bool:
@@ -154,18 +166,30 @@ class Unit:
 
     def lost(self, client: EngineClient, why: str) -> None:
         """Its process is dead, or does not listen any more."""
-        self._on_trouble(self, client, why)
+        self._hear.trouble(self, client, why)
+
+    def broke(self, client: EngineClient) -> None:
+        """Its process may be about to end: calls wait until that is known."""
+        self._hear.doubt(self, client)
 
     def silent(self, client: EngineClient, why: str) -> None:
         """A strike; after too many of them the process is ended."""
         if self.health.silent(why):
-            self._on_trouble(self, client, f"{why}, {self.command.strikes} times in a row")
+            self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
+
+    def learn_slots(self) -> None:
+        """Let as many calls run at a time as the engine says; blocks for a third of a second."""
+        try:
+            found = parse_props(*self.ask("/props"))
+        except GatewayError:
+            return
+        self.admission.slots = found.slots or None if found else None
 
     def failed_probe(self, why: str) -> None:
         """A strike, by somebody who asked beside all calls."""
         client = self.life.client
-        if client is not None:
-            self.silent(client, why)
+        if client is not None and self.health.silent(why, probe=True):
+            self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def answered(self) -> None:
         """It works: earlier failures are forgotten."""

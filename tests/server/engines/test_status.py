@@ -54,7 +54,7 @@ def model_of(gateway: ManagedGateway, model: str) -> dict[str, Any]:
 
 def running(gateway: ManagedGateway, kind: str = "models") -> dict[str, dict[str, Any]]:
     """The entries of GET /api/ps of one list, by their names in the registry."""
-    found = get(gateway.url, PS).json()[kind]
+    found = get(gateway.url, PS).json().get(kind, [])
     return {entry["name"].removesuffix(":latest"): entry for entry in found}
 
 
@@ -167,9 +167,10 @@ def test_an_attached_engine(gateway: ManagedGateway, attached: RawEngine) -> Non
     """Counts as loaded for a while after its last use."""
     assert model_of(gateway, "attached")["value"] == "unloaded"
     succeeds(chat(gateway.url, "attached"))
-    assert gateway.engine("attached") == {
+    expected = {
         "id": attached.url, "kind": "attached", "models": ["attached"], "state": "ready",
         "slots": None, "running": 0, "queued": 0, "strikes": 0, "last_error": None}
+    wait_until(lambda: gateway.engine("attached") == expected, "the end of the call")
     assert model_of(gateway, "attached")["value"] == "loaded"
     assert "attached" in running(gateway)
 
