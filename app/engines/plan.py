@@ -1,5 +1,6 @@
 """Which engines to start, stop and hold now. Pure: facts in, decision out; the supervisor acts."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,15 +27,17 @@ class Plan:
 def plan(units: Sequence[UnitFacts], now: float, rules: Rules) -> Plan:
     """What to do with these engines.
 
-    1. Refuse the calls of a model that can never fit beside those that are never stopped.
+    1. Refuse the calls of a model that is not there and can never fit beside those that are never
+       stopped.
     2. Stop who has been idle for its keep-alive.
     3. Start the wanted ones, whose call waits longest first, where they fit.
-    4. For one that does not fit make room, if that is possible now; the memory it needs is its own
-       from then on, and nobody whose call came later gets it.
+    4. For one that does not fit make room, as soon as that is possible; the memory it needs is its
+       own from then on, and nobody whose call came later gets it.
     5. Start those that are to be there from the beginning, where they fit without all that.
     """
     made = Plan()
-    made.refuse = [u.key for u in units if u.waiting and not can_fit(u, units, rules.budget)]
+    made.refuse = [u.key for u in units if u.waiting and not can_fit(u, units, rules.budget)
+                   and u.state not in (State.STARTING, State.READY)]
     _stop_idle(units, now, made)
     _start_wanted(units, now, rules, made)
     return made
@@ -54,7 +57,7 @@ def _stop_idle(units: Sequence[UnitFacts], now: float, made: Plan) -> None:
         end = (now if unit.unused_since is None else unit.unused_since) + unit.keep
         if unit.idle and end <= now:
             made.stop.append(unit.key)
-        elif end > now:
+        elif now < end < math.inf:
             made.look_by(end)
 
 
@@ -80,14 +83,15 @@ def _turn(unit: UnitFacts) -> tuple[bool, float, str]:
 
 
 class _Ledger:
-    """The memory that is in use, that is about to be free, and that is promised."""
+    """The memory that is in use, that is to be free, and that is promised."""
 
     def __init__(self, units: Sequence[UnitFacts], rules: Rules, made: Plan) -> None:
         self._rules = rules
         self._made = made
+        self._memory = {u.key: u.memory for u in units}
         self._used = sum(u.memory for u in units if u.has_process)
-        stopping = {u.key for u in units if u.state is State.STOPPING} | set(made.stop)
-        self._leaving = sum(u.memory for u in units if u.key in stopping)
+        stopping = (u.key for u in units if u.state is State.STOPPING)
+        self._leaving = {*stopping, *made.stop}  # the units whose memory somebody else gets
         self._promised = 0
 
     def fits(self, memory: int) -> bool:
@@ -95,8 +99,7 @@ class _Ledger:
         budget = self._rules.budget
         if budget is None:
             return True
-        later = self._used - self._leaving + self._promised + memory
-        return self._used + memory <= budget and later <= budget
+        return self._used + memory <= budget and self._later(memory) <= budget
 
     def start(self, unit: UnitFacts) -> None:
         self._made.start.append(unit.key)
@@ -105,13 +108,15 @@ class _Ledger:
     def reserve(self, unit: UnitFacts, units: Sequence[UnitFacts], now: float) -> None:
         """Promise the unit its memory, and make room for it where that is needed and possible."""
         assert self._rules.budget is not None and unit.wanted_since is not None
-        later = self._used - self._leaving + self._promised + unit.memory
-        taken = {*self._made.stop, *self._made.hold}
-        room = make_room(later - self._rules.budget, unit.wanted_since, units, now, self._rules,
-                         taken)
+        needed = self._later(unit.memory) - self._rules.budget
+        room = make_room(needed, unit.wanted_since, units, now, self._rules, self._leaving)
         self._made.look_by(room.look_at)
         self._made.stop += room.stop
         self._made.hold += room.hold
         self._promised += unit.memory
-        chosen = {*room.stop, *room.hold}
-        self._leaving += sum(u.memory for u in units if u.key in chosen)
+        self._leaving.update(room.stop, room.hold, room.awaited)
+
+    def _later(self, memory: int) -> int:
+        """What is in use once who is to leave has left, who was promised came, and this one."""
+        leaving = sum(self._memory[key] for key in self._leaving)
+        return self._used - leaving + self._promised + memory

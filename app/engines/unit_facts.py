@@ -20,6 +20,8 @@ class UnitFacts:
 
     ``memory`` is what it takes or would take (bytes), ``held`` how many calls keep it from being
     stopped, ``waiting`` how many want it. ``unused_since`` is None while there are any of these.
+    ``wanted_since`` is since when the oldest of ``waiting`` waits for the engine's turn, not from
+    before its last turn ended.
     """
 
     key: str
@@ -31,7 +33,7 @@ class UnitFacts:
     unused_since: float | None = None
     ready_since: float = 0.0
     load_time: float = 0.0  # s; of its last start
-    keep: float = 300.0  # s of idleness
+    keep: float = 300.0  # s of idleness; inf for ever
     not_before: float = 0.0  # no start sooner: the pause after a failure
     pinned: bool = False
     preload: bool = False  # to be started as soon as it fits, though nobody calls

@@ -1,4 +1,4 @@
-"""Fixtures for tests with real engine processes."""
+"""Fixtures for tests of engine processes, and of what stands in front of engines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from app.engines.orphans import marks
 from app.engines.process import EngineProcess
 from tests.fakes.marked import end_carrying, end_written
+from tests.fakes.visits import HandClock, Visits
 
 Start = Callable[..., EngineProcess]
 
@@ -38,3 +39,17 @@ def start(home: Path) -> Iterator[Start]:
     for process in started:
         process.kill()
     assert all(process.wait(5) for process in started)
+
+
+@pytest.fixture
+def visits() -> Iterator[Visits]:
+    """Calls in threads of their own, which are all gone after the test."""
+    made = Visits()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """A clock that stands still."""
+    return HandClock()
