@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from app.engines.proctable import Process, below, every, look_up, tell
+from app.engines.proctable import Process, below, every, lives, look_up, tell
 
 _PREFIX = "LOOP_ENGINE_"
 _HOME, _GATEWAY = f"{_PREFIX}HOME", f"{_PREFIX}GATEWAY"
@@ -45,25 +45,25 @@ def end_marked(wanted: Callable[[Marks], bool], session: int | None = None) -> i
     `wanted` gets what begins with LOOP_ENGINE_; `session` is one that is theirs for certain. Blocks
     until none is left, for at most five seconds.
     """
-    ended: set[tuple[int, int]] = set()
+    told: set[tuple[int, int]] = set()
     sessions = set() if session is None else {session}
     deadline = time.monotonic() + _PATIENCE
     pause = _FIRST_LOOK
-    while told := [each for each in _family(wanted, sessions) if tell(each, signal.SIGKILL)]:
-        ended.update((process.pid, process.started) for process in told)
-        if time.monotonic() > deadline:
+    while time.monotonic() < deadline:
+        found = [each for each in _family(wanted, sessions) if tell(each, signal.SIGKILL)]
+        told.update((process.pid, process.started) for process in found)
+        # What is dying has no environment any more, and may hold gigabytes for a while.
+        if not found and not any(lives(*process) for process in told):
             break
         time.sleep(pause)
         pause = min(2 * pause, _LAST_LOOK)
-    return len(ended)
+    return len(told)
 
 
 def _is_dead(gateway: str) -> bool:
     pid, _, started = gateway.partition("-")
-    if not (pid.isdecimal() and started.isdecimal()):
-        return False  # no mark of ours
-    process = look_up(int(pid))
-    return process is None or process.dead or process.started != int(started)
+    known = pid.isdecimal() and started.isdecimal()  # or it is no mark of ours
+    return known and not lives(int(pid), int(started))
 
 
 def _family(wanted: Callable[[Marks], bool], sessions: set[int]) -> list[Process]:

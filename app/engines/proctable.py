@@ -34,6 +34,12 @@ def look_up(pid: int) -> Process | None:
         return None
 
 
+def lives(pid: int, started: int) -> bool:
+    """Whether the process that has this id and began then is still there, and no zombie."""
+    now = look_up(pid)
+    return now is not None and now.started == started and not now.dead
+
+
 def every() -> list[Process]:
     """All processes, zombies too; who starts or ends meanwhile may be missing."""
     try:
@@ -68,8 +74,7 @@ def tell(process: Process, signum: int) -> bool:
     """
     handle = _handle(process.pid)
     try:
-        now = look_up(process.pid)
-        if now is None or now.started != process.started:
+        if not lives(process.pid, process.started):
             return False
         if handle is None:
             os.kill(process.pid, signum)

@@ -34,8 +34,9 @@ def test_a_killed_gateway_takes_its_engine_along(home: Path) -> None:
 
 
 def test_a_polite_engine_is_asked_first(home: Path) -> None:
-    """It may put things in order when the gateway has died."""
-    script = "trap 'echo tidy > tidied; exit' TERM; echo $$ > pids; while :; do sleep 0.01; done"
+    """It may put things in order when the gateway has died, and say so to nobody."""
+    script = ("trap 'head -c 500000 /dev/zero; echo tidy > tidied; exit' TERM; echo $$ > pids; "
+              "while :; do sleep 0.01; done")
     with Owner(home, 5, ["sh", "-c", f"cd {home}; {script}"]) as owner:
         written_pids(home / "pids", 1)
         owner.kill()

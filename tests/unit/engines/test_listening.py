@@ -100,6 +100,13 @@ def test_a_strangers_port(stranger: subprocess.Popen[bytes]) -> None:
         assert listener(port, ours) is Listener.OURS
 
 
+def test_a_socket_that_changes_hands_is_no_strangers() -> None:
+    """One that a child has taken over while we looked is found at the second look."""
+    looks = iter([[], [os.getpid()]])
+    with listening("127.0.0.1") as server:
+        assert listener(server.getsockname()[1], lambda: next(looks)) is Listener.OURS
+
+
 def test_the_table_is_read_before_our_processes() -> None:
     """They are asked for only where anybody listens."""
     def fail() -> list[int]:

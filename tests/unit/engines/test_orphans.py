@@ -14,7 +14,11 @@ from app.engines.orphans import end_orphans, marks
 from tests.fakes.marked import end_written, written_pids
 from tests.fakes.processes import running, wait_until
 
+ROOT = Path(__file__).parents[3]
 Start = Callable[..., "subprocess.Popen[bytes]"]
+# Says how many processes of dead gateways with this home it has ended.
+END = "import sys; from pathlib import Path; from app.engines.orphans import end_orphans; " \
+      "print(end_orphans(Path(sys.argv[1])))"
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def of_a_dead_gateway(home: Path) -> dict[str, str]:
     """The marks of one that has ended."""
     program = "import sys; from pathlib import Path; from app.engines.orphans import marks; " \
               "print(marks(Path(sys.argv[1]))['LOOP_ENGINE_GATEWAY'])"
-    told = subprocess.run([sys.executable, "-c", program, home], cwd=Path(__file__).parents[3],
+    told = subprocess.run([sys.executable, "-c", program, home], cwd=ROOT,
                           stdout=subprocess.PIPE, check=True, text=True)
     return {**marks(home), "LOOP_ENGINE_GATEWAY": told.stdout.strip()}
 
@@ -117,12 +121,26 @@ def test_others_in_a_foreign_session_are_spared(start: Start, tmp_path: Path) ->
     assert running(unmarked)
 
 
+def test_others_in_the_gateways_own_session_are_spared(start: Start, tmp_path: Path) -> None:
+    """Even when who began it is gone: so it is when a terminal has been closed."""
+    marked = " ".join(f"{k}={v}" for k, v in of_a_dead_gateway(tmp_path).items())
+    leader = start("sleep 1000 & echo $! >> pids; env $MARKED sleep 1000 & "
+                   "while [ -d /proc/$$ ]; do sleep 0.01; done && "
+                   "\"$PYTHON\" -c \"$END\" . > told &",
+                   {"MARKED": marked, "PYTHON": sys.executable, "END": END,
+                    "PYTHONPATH": str(ROOT)})
+    leader.wait()
+    [neighbour] = written_pids(tmp_path / "pids", 1)
+    wait_until(lambda: (tmp_path / "told").exists() and (tmp_path / "told").read_text("ascii"),
+               "the end of the one that is marked")
+    assert (tmp_path / "told").read_text("ascii") == "1\n"
+    assert running(neighbour)
+
+
 def test_a_gateway_does_not_end_itself(tmp_path: Path) -> None:
     """One that was started by an orphan, and carries its marks, lives on."""
-    program = "import os, sys; from pathlib import Path; from app.engines.orphans import " \
-              "end_orphans; print(end_orphans(Path(sys.argv[1])))"
     told = subprocess.run(
-        ["sh", "-c", '"$0" -c "$1" "$2"; echo alive', sys.executable, program, str(tmp_path)],
-        cwd=Path(__file__).parents[3], env={**os.environ, **of_a_dead_gateway(tmp_path)},
+        ["sh", "-c", '"$0" -c "$1" "$2"; echo alive', sys.executable, END, str(tmp_path)],
+        cwd=ROOT, env={**os.environ, **of_a_dead_gateway(tmp_path)},
         stdout=subprocess.PIPE, check=True, text=True, start_new_session=True)
     assert told.stdout.split() == ["0", "alive"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.engines.logfile import LogFile
 from app.engines.process import EngineProcess
 from tests.fakes.marked import carrying, written_pids, zombies_below
 from tests.fakes.processes import running, wait_until, wait_until_gone
@@ -153,13 +154,24 @@ def test_nothing_is_left_of_an_engine_that_ends(start: Start, home: Path) -> Non
 def test_its_memory_is_that_of_the_tree(start: Start) -> None:
     """A child's counts with it; the guard's own does not."""
     large = 'x = bytearray(60_000_000); print("large", flush=True); import time; time.sleep(1000)'
-    process = start(f"echo small; read line < go; {sys.executable} -S -c '{large}'; true")
     os.mkfifo("go")
+    process = start(f"echo small; read line < go; {sys.executable} -S -c '{large}'; true")
     wait_until(lambda: process.last_line() == "small", "its first line")
     assert 0 < (process.memory() or 0) < 8_000_000
     Path("go").write_text("\n", "ascii")
     wait_until(lambda: process.last_line() == "large", "its child")
     assert 60_000_000 < (process.memory() or 0) < 120_000_000
+
+
+def test_its_last_words_are_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts as ended once they have been read, even where the log is slow to be written."""
+    def write_slowly(log: LogFile, data: bytes) -> None:
+        time.sleep(0.3)
+
+    monkeypatch.setattr(LogFile, "write", write_slowly)
+    process = start("echo first; sleep 0.1; echo last")
+    assert process.wait(10)
+    assert process.last_lines() == ["first", "last"]
 
 
 def test_closed_output_is_no_end(start: Start) -> None:
