@@ -31,13 +31,13 @@ class Progress:
 def thinned(events: Iterable[Progress]) -> Iterator[Progress]:
     """The events without those that follow one of the same status and file too soon.
 
-    What is new, and the last of each, is always there.
+    What is new, and the last of each, is always there, once.
     """
     shown: Progress | None = None
     since = 0.0
     for event in events:
         same = shown and (shown.status, shown.digest) == (event.status, event.digest)
-        if same and not event.finished and time.monotonic() - since < _INTERVAL:
+        if event == shown or same and not event.finished and time.monotonic() - since < _INTERVAL:
             continue
         shown, since = event, time.monotonic()
         yield event

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _BEGIN = re.compile(r"bytes (\d+)-")
+_AGENT = "loop-gateway"
 _CONNECT = 10.0  # s
 _SILENCE = 30.0  # s without a byte
 
@@ -58,7 +59,7 @@ class Hub:
         except ImportError as error:
             raise HubUnavailable("pulling models takes the package huggingface-hub: install it "
                                  "with pip install 'loop-gateway[pull]'") from error
-        self._api = HfApi(endpoint=endpoint, library_name="loop-gateway")
+        self._api = HfApi(endpoint=endpoint, library_name=_AGENT, library_version="1")
         self._silence = silence
 
     @property
@@ -94,7 +95,7 @@ class Hub:
         from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
         url = hf_hub_url(repository.name, path, revision=repository.commit, endpoint=self.endpoint)
-        headers = build_hf_headers(library_name="loop-gateway", headers={
+        headers = build_hf_headers(library_name=_AGENT, library_version="1", headers={
             "Accept-Encoding": "identity", **({"Range": f"bytes={start}-"} if start else {})})
         with mapped(self.endpoint, repository.name, repository.commit):
             asked = get_session().stream("GET", url, headers=headers, timeout=self._timeout())

@@ -38,17 +38,19 @@ class Wanted:
 
 
 def pull(home: Path, wanted: Wanted, hub: Hub | None = None,
-         patience: Patience = Patience()) -> Iterator[Progress]:
+         patience: Patience | None = None) -> Iterator[Progress]:
     """Bring a model into the registry, in place of one of its name; the events are Ollama's.
 
     However it ends, the registry lists the model as it was, or whole; what has been downloaded
     stays, and the next pull goes on from there. Closing the iterator ends it as well. While
     another thread or process downloads the same file, this one waits for it. Raises CatalogError.
     """
-    return thinned(_pull(home, wanted, hub, patience))
+    return thinned(_pull(home, wanted, hub, patience or Patience()))
 
 
 def _pull(home: Path, wanted: Wanted, hub: Hub | None, patience: Patience) -> Iterator[Progress]:
+    if wanted.name:
+        require_usable(wanted.name)
     work = _Work(hub or Hub(), patience, wanted)
     yield Progress("pulling manifest")
     repository = yield from work.repository()

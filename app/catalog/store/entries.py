@@ -38,11 +38,8 @@ def put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
     """
     require_usable(made["name"])
     with of_disk(home), locks.registry(home):
-        before = Registry(home).find(made["name"])
-        if before and not replacing:
-            raise NameTaken(f"there is a model '{before.name}' already: remove it first, or choose "
-                            "another name")
-        _put(home, made, before)
+        require_place(home, made["name"], replacing)
+        _put(home, made, Registry(home).find(made["name"]))
 
 
 def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
@@ -66,9 +63,12 @@ def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
     references.remove_unneeded(home, needed_before)
 
 
-def require_place(home: Path, name: str) -> Path:
-    """Where a model of that name lies or would lie; raises NameTaken where another one does."""
+def require_place(home: Path, name: str, replacing: bool = True) -> Path:
+    """Where a model of that name lies or would lie; raises NameTaken as ``put`` does."""
     before = Registry(home).find(name)
+    if before and not replacing:
+        raise NameTaken(f"there is a model '{before.name}' already: remove it first, or choose "
+                        "another name")
     return before.directory if before else _free_place(home, name)
 
 

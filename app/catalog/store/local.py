@@ -48,6 +48,7 @@ def _add(home: Path, wanted: Wanted, cancelled: Event) -> Iterator[Progress]:
     quant = label_of(wanted.file.name) or gguf_whole.quantization_of(metadata[0])
     name = require_usable(wanted.name) if wanted.name else _name_for(wanted.file.name, quant)
     names = [_stored(path.name, path == wanted.projector) for path in paths]
+    entries.require_place(home, name, replacing=False)
     with of_disk(home), Blobs(home) as blobs:
         files = []
         for path, stored in zip(paths, names):
