@@ -9,7 +9,8 @@ from app.catalog.file_names import (
 
 LABELS = {
     "m-Q4_K_M.gguf": "Q4_K_M", "m.Q4_K_M.gguf": "Q4_K_M", "m_q4_k_m.gguf": "Q4_K_M",
-    "m-q8_0.gguf": "Q8_0", "Q8_0.gguf": "Q8_0", "m-IQ2_XXS.gguf": "IQ2_XXS", "m-IQ4_NL.gguf": "IQ4_NL",
+    "m-q8_0.gguf": "Q8_0", "Q8_0.gguf": "Q8_0", "m-IQ2_XXS.gguf": "IQ2_XXS",
+    "m-IQ4_NL.gguf": "IQ4_NL",
     "m-UD-Q4_K_XL.gguf": "UD-Q4_K_XL", "m.i1-Q3_K_L.gguf": "Q3_K_L", "m-TQ1_0.gguf": "TQ1_0",
     "m-F16.gguf": "F16", "m-bf16.gguf": "BF16", "m-fp16.gguf": "F16", "m-FP32.gguf": "F32",
     "m-MXFP4_MOE.gguf": "MXFP4_MOE", "gpt-mxfp4.gguf": "MXFP4", "m-NVFP4.gguf": "NVFP4",

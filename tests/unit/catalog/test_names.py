@@ -42,7 +42,8 @@ def test_spellings_of_one_model_are_equal(spellings: list[str]) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [
     ("foo", "foo:1b"), ("foo:1b", "foo:2b"), ("foo", "org/foo"), ("a/b", "a//b"),
-    ("foo", "foo:"), ("hf.co/foo", "foo"), ("other.co/a/b", "a/b"), ("host:5000/a", "host/a"), ("foo", " foo")])
+    ("foo", "foo:"), ("hf.co/foo", "foo"), ("other.co/a/b", "a/b"),
+    ("host:5000/a", "host/a"), ("foo", " foo")])
 def test_different_models_stay_different(first: str, second: str) -> None:
     """No tag is guessed, nothing is trimmed."""
     assert normal(first) != normal(second)
