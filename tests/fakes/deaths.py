@@ -1,0 +1,75 @@
+"""A piece of work that is killed, as by kill -9, before each of its steps on the file system.
+
+    python -m tests.fakes.deaths MODULE:FUNCTION FOLDER
+
+runs FUNCTION(FOLDER/0), FUNCTION(FOLDER/1) … each in a process of its own that dies before step 0,
+step 1 … until one of them comes to its end, and prints how many died. Where there is a directory
+FOLDER/before, each of these is a copy of it first.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+OPEN = os.open
+ROOT = Path(__file__).resolve().parents[2]
+# All that change what the next process finds; opening a file does where it makes it.
+STEPS = ("open", "write", "ftruncate", "replace", "link", "symlink", "unlink", "mkdir", "rmdir")
+
+
+def die_before(step: int) -> None:
+    """From now on, have this process die before it makes its nth step."""
+    left = step
+
+    def dying(made: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            nonlocal left
+            left -= made is not OPEN or bool(arguments[1] & os.O_CREAT)
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return made(*arguments, **options)
+        return wrapped
+
+    for name in STEPS:
+        setattr(os, name, dying(getattr(os, name)))
+
+
+def deaths(work: Callable[[Path], None], folder: Path, **environ: str) -> list[Path]:
+    """The directories that the killed processes left, in the order of their last step."""
+    name = f"{work.__module__}:{work.__name__}"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fakes.deaths", name, str(folder)], cwd=ROOT, timeout=120,
+        env={**os.environ, **environ}, stdout=subprocess.PIPE, text=True, check=True)
+    return [folder / str(step) for step in range(int(done.stdout))]
+
+
+def _run(work: Callable[[Path], None], folder: Path) -> int:
+    before = folder / "before"
+    for step in count():
+        home = folder / str(step)
+        if before.is_dir():
+            shutil.copytree(before, home, symlinks=True)
+        process = os.fork()
+        if not process:
+            die_before(step)
+            work(home)
+            os._exit(0)
+        _, status = os.waitpid(process, 0)
+        if not os.WIFSIGNALED(status):
+            assert os.WEXITSTATUS(status) == 0, "it failed instead of being killed"
+            return step
+    raise AssertionError
+
+
+if __name__ == "__main__":
+    module, _, function = sys.argv[1].partition(":")
+    print(_run(getattr(importlib.import_module(module), function), Path(sys.argv[2])))
