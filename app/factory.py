@@ -1,5 +1,6 @@
 """Builds the application: the only place that wires things together."""
 
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from flask import Flask
@@ -11,21 +12,18 @@ from app.api.openai import routes as openai
 from app.api.services import Services
 from app.catalog.facts import FactsCache
 from app.catalog.registry import Registry
-from app.engines.admission import Admission, QueueRules
-from app.engines.client import EngineClient
+from app.engines.admission import QueueRules
 from app.engines.command import Surroundings
-from app.engines.engine import Attached
-from app.engines.failures import Limits
-from app.engines.fleet import Entry, Fleet
+from app.engines.fleet import Entry, Fleet, Owners
 from app.engines.loaded import Clock, LoadedModels
+from app.engines.policy import Policy, PolicyInForce
 from app.engines.prober import Prober
-from app.engines.props import LIMITS
 from app.engines.router import Served
 from app.engines.status import Status
+from app.engines.stock import Stock
 from app.engines.supervisor import Supervisor
-from app.engines.unit_facts import Rules
-from app.gateway import Engines, Gateway, Names
-from app.settings import EngineSettings, Settings
+from app.gateway import Gateway, Lasting, Names, Routes
+from app.settings import EngineSettings, LoopSettings, Settings
 
 
 def utc_now() -> datetime:
@@ -35,10 +33,48 @@ def utc_now() -> datetime:
 
 def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     """The WSGI application for these settings. Starts nothing and reads no environment."""
-    app = Flask("loop-gateway", static_folder=None)
-    app.url_map.merge_slashes = False  # a model name may hold two slashes; redirects help nobody
-    app.config["MAX_BODY"] = settings.server.max_body
-    app.extensions["loop"] = _services(settings, clock)
+    return Assembly(settings, clock).app(settings)
+
+
+class Assembly:
+    """Makes of one configuration after another an application and routes for the one gateway.
+
+    What an application holds is gone with it; what has to outlive its configuration is made here.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        """``home`` and the number of threads are those of ``settings`` for good."""
+        loop, threads = settings.loop, settings.server.threads
+        self._clock = clock
+        self._facts = FactsCache()
+        policy = PolicyInForce(_policy(loop))
+        self._lasting = Lasting(
+            Registry(loop.home), Supervisor(policy), LoadedModels(policy.keep_alive, clock), policy)
+        self._owners = Owners(Stock(policy, threads), self._lasting.supervisor)
+        self._around = Surroundings(self._lasting.registry, self._facts, loop.home, threads)
+        self.gateway = Gateway(self.routes(settings), self._lasting, threads)
+
+    def routes(self, settings: Settings) -> Routes:
+        """What the settings make of names and engines, for the gateway to adopt."""
+        loop, lasting = settings.loop, self._lasting
+        entries = [_entry(index, engine, loop) for index, engine in enumerate(loop.engines)]
+        fleet = Fleet(entries, self._owners, self._around)
+        return Routes(
+            Names(loop.aliases, loop.default_model), fleet,
+            Status(fleet, lasting.used, self._clock),
+            Prober(fleet, lasting.supervisor, loop.probe_interval), _policy(loop))
+
+    def app(self, settings: Settings) -> Flask:
+        """An application for the settings, in front of the gateway as it is."""
+        app = Flask("loop-gateway", static_folder=None)
+        app.url_map.merge_slashes = False  # a model name may hold two slashes
+        app.config["MAX_BODY"] = settings.server.max_body
+        app.extensions["loop"] = Services(self.gateway, self._lasting.registry, self._facts)
+        _register(app, settings)
+        return app
+
+
+def _register(app: Flask, settings: Settings) -> None:
     optional = settings.loop.default_model is not None
     app.register_blueprint(openai.blueprint(model_optional=optional))
     app.register_blueprint(juno.blueprint(model_optional=optional))
@@ -51,41 +87,16 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     place.register(app)
     server_timing.register(app)
     errors.register(app)
-    return app
 
 
-def _services(settings: Settings, clock: Clock) -> Services:
-    loop = settings.loop
-    registry, facts = Registry(loop.home), FactsCache()
+def _policy(loop: LoopSettings) -> Policy:
     queue = QueueRules(loop.queue.size, loop.queue.max_wait)
-    rules = Rules(loop.memory_budget, loop.min_residency, loop.queue.max_wait)
-    supervisor = Supervisor(rules, queue, loop.keep_alive)
-    around = Surroundings(registry, facts, loop.home, _limits(EngineSettings("", ()), settings),
-                          settings.server.threads)
-    entries = [_entry(index, engine, settings) for index, engine in enumerate(loop.engines)]
-    fleet = Fleet(entries, supervisor, around)
-    used = LoadedModels(loop.keep_alive, clock)
-    prober = Prober(fleet, supervisor, loop.probe_interval)
-    parts = Engines(fleet, supervisor, used, Status(fleet, used, clock), prober)
-    names = Names(loop.aliases, loop.default_model)
-    gateway = Gateway(parts, names, registry, settings.server.threads)
-    return Services(gateway, registry, facts)
+    return Policy(queue, loop.keep_alive, loop.memory_budget, loop.min_residency)
 
 
-def _entry(index: int, engine: EngineSettings, settings: Settings) -> Entry:
-    served = Served(engine.models)
-    if engine.command:
-        return Entry(served, command=engine, place=f"loop.engines[{index}]")
-    client = EngineClient(engine.url, engine.api_key, _limits(engine, settings),
-                          connections=settings.server.threads)
-    asker = EngineClient(engine.url, engine.api_key, LIMITS, connections=4)
-    queue = settings.loop.queue
-    admission = Admission(QueueRules(queue.size, queue.max_wait), engine.slots)
-    return Entry(served, Attached(engine, client, asker, admission))
-
-
-def _limits(engine: EngineSettings, settings: Settings) -> Limits:
-    return Limits(
-        connect=engine.connect_timeout or settings.loop.connect_timeout,
-        read=engine.read_timeout or settings.loop.read_timeout,
-    )
+def _entry(index: int, engine: EngineSettings, loop: LoopSettings) -> Entry:
+    made_of = replace(
+        engine, models=(), preload=False,
+        connect_timeout=engine.connect_timeout or loop.connect_timeout,
+        read_timeout=engine.read_timeout or loop.read_timeout)
+    return Entry(Served(engine.models), made_of, f"loop.engines[{index}]", engine.preload)

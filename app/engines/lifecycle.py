@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from app.engines.admission import Gate
 from app.engines.client import EngineClient
+from app.engines.making import CannotStart, Process
 from app.engines.ports import free_port
 from app.engines.starting import Stranger, wait_until_ready
-from app.engines.unit import PATIENCE, CannotStart, Process, Unit
+from app.engines.unit import PATIENCE, Unit
 from app.engines.unit_facts import State
 
 log = logging.getLogger(__name__)
@@ -75,18 +76,26 @@ class Lifecycle:
         unit.admission.move(Gate.SHUT)
         threading.Thread(target=self._settle_doubt, args=(unit, process), daemon=True).start()
 
+    def abandon(self, unit: Unit) -> None:
+        """Begin to end a start that nobody waits for any more."""
+        with self._lock:
+            process = unit.life.process if unit.life.state is State.STARTING else None
+        if process:
+            threading.Thread(target=process.stop, name="stop", daemon=True).start()
+
     def _settle_doubt(self, unit: Unit, process: Process) -> None:
         process.wait(_DOUBT)
         with self._lock:
             unit.life.doubts -= 1
         self._notice()
 
-    def close(self, units: list[Unit]) -> None:
-        """End all processes, now and for ever; blocks until they are gone."""
+    def close(self, units: list[Unit], hastily: bool) -> None:
+        """End all processes for ever, ``hastily`` by SIGKILL; blocks until they are gone."""
         with self._lock:
             self._closed = True
             processes = [u.life.process for u in units if u.life.process]
-        stops = [threading.Thread(target=process.stop, daemon=True) for process in processes]
+        ends = [process.kill if hastily else process.stop for process in processes]
+        stops = [threading.Thread(target=end, daemon=True) for end in ends]
         for thread in stops:
             thread.start()
         for thread in stops:
@@ -105,6 +114,9 @@ class Lifecycle:
         try:
             process = self._brought_up(unit)
         except CannotStart as problem:
+            if unit.admission.retired:
+                self._settle(unit, State.STOPPED)
+                return
             self._fell(unit, f"did not start: {problem}", _START_PAUSE)
             return
         except Exception as error:  # the outermost edge of this thread; callers wait for its word
@@ -131,6 +143,8 @@ class Lifecycle:
                 unit.life.process, unit.life.port = process, port
                 unit.life.asker = unit.command.asker(port)
             self._require_open()
+            if unit.admission.retired:
+                raise CannotStart("the configuration has it no more")
             wait_until_ready(process, port, unit.ask, unit.command.start_timeout)
             self._ready(unit, began)
         except BaseException:
@@ -192,5 +206,5 @@ class Lifecycle:
         for client in clients:
             if client:
                 client.close()
-        unit.keep = unit.default_keep
+        unit.kept = None
         self._notice()

@@ -40,7 +40,7 @@ class Loading:
         """Return when the engine says that it is ready, or at least nothing else.
 
         Blocks until ``until`` on the monotonic clock at most. Raises GatewayError: it is still
-        loading then, it is gone, or the client left.
+        loading then, it is gone, or the call has to end.
         """
         left = threading.Event()
         departure.attach(left.set)
@@ -50,7 +50,7 @@ class Loading:
                     text = f"the engine was still loading its model after {self._limit:g} s"
                     raise GatewayError(Kind.ENGINE_NOT_READY, text, wait=5)
                 if left.wait(_LOOK):
-                    raise GatewayError(Kind.CLIENT_GONE, "the client left")
+                    raise departure.error()
         finally:
             departure.detach()
 

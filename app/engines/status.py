@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from app.engines.engine import Attached, Engine
@@ -17,6 +18,7 @@ _VALUES = {
     State.READY: "loaded", State.STARTING: "loading", State.FAILED: "failed",
     State.STOPPING: "unloaded", State.STOPPED: "unloaded",
 }
+_LEAVING = State.STOPPING.value  # whatever takes no more calls
 _ORDER = ("loaded", "loading", "failed", "unloaded")  # what several engines say, the best first
 
 
@@ -48,10 +50,17 @@ class Status:
         return {name: status for name, status in found.items() if status.value != "unloaded"}
 
     def engines(self) -> list[EngineStatus]:
-        """All engines; of a command one for every model that it serves."""
+        """All engines; of a command one for every model that it serves.
+
+        Last those that the configuration has no more, until their last call has ended.
+        """
         attached = [_attached_status(engine, served.patterns)
                     for served, engine in self._fleet.attached()]
-        return attached + [self._managed_status(unit) for unit in self._fleet.managed()]
+        managed = [self._managed_status(unit, name) for name, unit in self._fleet.managed()]
+        others, units = self._fleet.leaving()
+        leaving = [_attached_status(engine, ()) for engine in others]
+        leaving += [self._managed_status(unit, unit.address) for unit in units]
+        return attached + managed + [replace(each, state=_LEAVING) for each in leaving]
 
     def _seen(self, engine: Engine, model: str, ask: bool) -> ModelStatus:
         if isinstance(engine, Unit):
@@ -73,12 +82,12 @@ class Status:
             _VALUES[life.state], self._expiry(unit), in_use,
             process.memory() if process else None, life.error if failed else None)
 
-    def _managed_status(self, unit: Unit) -> EngineStatus:
+    def _managed_status(self, unit: Unit, name: str) -> EngineStatus:
         life, demand = unit.life, unit.admission.demand()
         process = life.process
         idle = life.state is State.READY and demand.unused_since is not None
         return EngineStatus(
-            unit.address, (unit.model,), life.state.value, unit.admission.slots, demand.running,
+            name, (unit.model,), life.state.value, unit.admission.slots, demand.running,
             demand.waiting, unit.health.strikes, life.error or unit.health.error,
             ManagedStatus(
                 f"http://127.0.0.1:{life.port}" if process else None,
@@ -88,7 +97,7 @@ class Status:
 
     def _expiry(self, unit: Unit) -> datetime | None:
         """When the unit is stopped if nobody calls; None for never, or if it does not run."""
-        if unit.life.state is not State.READY or unit.command.pinned or math.isinf(unit.keep):
+        if unit.life.state is not State.READY or unit.pinned or math.isinf(unit.keep):
             return None
         since = unit.admission.demand().unused_since
         idle = 0.0 if since is None else time.monotonic() - since

@@ -24,6 +24,7 @@ TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.BODY_TOO_SLOW: (408, INVALID, "request_timeout"),
     Kind.BODY_TOO_LARGE: (413, INVALID, "request_too_large"),
     Kind.BUSY: (503, SERVER, "service_unavailable"),
+    Kind.STOPPING: (503, SERVER, "service_unavailable"),
     Kind.CLIENT_GONE: (499, "invalid_request_error", "client_closed_request"),
     Kind.INTERNAL: (500, SERVER, "internal_error"),
     Kind.ENGINE_UNAVAILABLE: (502, SERVER, "engine_unavailable"),
