@@ -1,14 +1,15 @@
 """The WSGI entry point: ``LOOP_CONFIG=FILE gunicorn -c etc/gunicorn.conf.py wsgi:application``."""
 
+import os
 import sys
 
-from app.config import ConfigError, load
-from app.factory import create_app
+from app.config import ConfigError
+from app.server.application import Application
 from app.telemetry import log
 
 log.configure()
 try:
-    application = create_app(load())
+    application = Application(os.environ)
 except ConfigError as error:
     sys.exit(str(error))
-application.extensions["loop"].gateway.start()
+application.start()

@@ -39,6 +39,7 @@ class Lifecycle:
             if self._closed:
                 return
             unit.life.state, unit.life.wanted = State.STARTING, False
+            unit.life.abandoned = False
             unit.life.starts += 1
         unit.admission.move(Gate.LOADING)
         threading.Thread(target=self._live, args=(unit,), name="engine", daemon=True).start()
@@ -79,7 +80,8 @@ class Lifecycle:
     def abandon(self, unit: Unit) -> None:
         """Begin to end a start that nobody waits for any more."""
         with self._lock:
-            process = unit.life.process if unit.life.state is State.STARTING else None
+            unit.life.abandoned = unit.life.state is State.STARTING
+            process = unit.life.process if unit.life.abandoned else None
         if process:
             threading.Thread(target=process.stop, name="stop", daemon=True).start()
 
@@ -114,7 +116,7 @@ class Lifecycle:
         try:
             process = self._brought_up(unit)
         except CannotStart as problem:
-            if unit.admission.retired:
+            if unit.life.abandoned:
                 self._settle(unit, State.STOPPED)
                 return
             self._fell(unit, f"did not start: {problem}", _START_PAUSE)
@@ -142,9 +144,7 @@ class Lifecycle:
             with self._lock:
                 unit.life.process, unit.life.port = process, port
                 unit.life.asker = unit.command.asker(port)
-            self._require_open()
-            if unit.admission.retired:
-                raise CannotStart("the configuration has it no more")
+            self._require_wanted(unit)
             wait_until_ready(process, port, unit.ask, unit.command.start_timeout)
             self._ready(unit, began)
         except BaseException:
@@ -152,13 +152,15 @@ class Lifecycle:
             raise
         return process
 
-    def _require_open(self) -> None:
+    def _require_wanted(self, unit: Unit) -> None:
         if self._closed:
             raise CannotStart("the gateway is stopping")
+        if unit.life.abandoned:
+            raise CannotStart("the configuration has it no more")
 
     def _ready(self, unit: Unit, began: float) -> None:
         with self._lock:
-            self._require_open()
+            self._require_wanted(unit)
             life = unit.life
             life.client = unit.command.client(life.port)
             life.state, life.ready_since = State.READY, self._clock()

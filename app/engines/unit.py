@@ -34,6 +34,7 @@ class Life:
     memory: int = 0
     wanted: bool = False  # to be started though nobody calls
     doomed: str | None = None  # why it is being killed
+    abandoned: bool = False  # whether its start is to come to nothing
     doubts: int = 0  # broken connections that are being looked into
 
 
