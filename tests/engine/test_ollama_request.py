@@ -46,7 +46,7 @@ CHATS: list[dict[str, Any]] = [
     {"logprobs": True, "top_logprobs": 20}, {"tools": [TOOL]},
     {"tools": [TOOL], "logprobs": True, "format": SCHEMA}, {"messages": LOOP},
     {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]},
-    {"messages": [{"role": "developer", "content": "x"}, {"role": "user", "content": "\ud800"}]},
+    {"messages": [{"role": "developer", "content": "x"}, {"role": "user", "content": "y"}]},
 ]
 PROMPTS: list[dict[str, Any]] = [
     {"system": "be brief"}, {"raw": True}, {"raw": True, "format": "json"},

@@ -6,11 +6,10 @@ from typing import Any
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import NotFound
 
-from app.api.body import read_aside
 from app.api.http import json_response, services
 from app.api.ollama import account, embedding, generation, objects, transfer
+from app.api.ollama.reading import read_fields
 from app.api.ollama.refusal import Refusal
-from app.api.ollama.request.fields import lowered
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
 from app.catalog.facts import ModelFacts
@@ -51,7 +50,7 @@ def blueprint(release: str) -> Blueprint:
     @bp.post("/api/show")
     def show() -> Response:
         """What the registry, the model's files and its engine say about one model."""
-        fields = lowered(read_aside(show_view, empty="missing request body").fields)
+        fields = read_fields(show_view)
         name = _name(fields)
         entry = services().entry(name)
         arrays = read_with_arrays(entry.first_file) if fields.get("verbose") else None

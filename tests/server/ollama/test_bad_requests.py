@@ -67,10 +67,12 @@ BOTH_TYPES: list[dict[str, Any]] = [
 GENERATE_TYPES: list[dict[str, Any]] = [
     {"prompt": 5}, {"prompt": ["x"]}, {"system": 5}, {"suffix": []}, {"template": 5}, {"raw": "x"},
     {"context": "x"}, {"context": ["x"]}, {"context": [-1]}, {"context": [1.5]},
+    {"width": 1.5}, {"steps": 0.5},
     {"images": "x"}, {"images": [5]},
 ]
 EMBED_TYPES: list[dict[str, Any]] = [
     {"truncate": "no"}, {"dimensions": "3"}, {"dimensions": True}, {"dimensions": []},
+    {"dimensions": 1.5}, {"dimensions": -1}, {"dimensions": 1e-9},
 ]
 TYPES = [(CHAT, fields) for fields in CHAT_TYPES + BOTH_TYPES] + [
     (GENERATE, fields) for fields in BOTH_TYPES + GENERATE_TYPES] + [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -281,10 +280,3 @@ def test_format_of_a_prompt(gateway: GatewayProcess, engine: RawEngine) -> None:
     assert body["response_format"] == {
         "type": "json_schema", "json_schema": {"name": "schema", "schema": SCHEMA}}
     assert body["chat_template_kwargs"]["enable_thinking"] is True
-
-
-def test_half_a_surrogate_pair_is_replaced(gateway: GatewayProcess, engine: RawEngine) -> None:
-    """As Go replaces it: no engine gets JSON that it cannot read."""
-    body = b'{"model":"%b","raw":true,"prompt":"a\\ud800b"}' % TALKER.encode()
-    assert success(post(gateway.url, GENERATE, body))
-    assert json.loads(engine.requests[0].body)["prompt"] == "a\ufffdb"

@@ -58,9 +58,8 @@ def test_a_plain_prompt_takes_what_a_chat_takes() -> None:
 
 def test_a_raw_prompt_goes_as_it_is() -> None:
     """To llama-server's own endpoint, nothing added."""
-    prompt = "<|im_start|>user\n {{ .System }} [img-0] \ud800"
-    sent = ask(raw=True, prompt=prompt)
-    assert sent == completion(prompt=prompt.replace("\ud800", "\ufffd"))
+    prompt = "<|im_start|>user\n {{ .System }} [img-0]"
+    assert ask(raw=True, prompt=prompt) == completion(prompt=prompt)
 
 
 def test_a_raw_prompt_for_another_engine() -> None:

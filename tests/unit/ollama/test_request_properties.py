@@ -19,7 +19,7 @@ MANY = settings(
 NUMBERS = st.one_of(
     st.integers(), st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([-2, -1, 0, 2**31, 2**63, 10**400, -(10**400), -0.0, 1e308]))
-# No surrogates: a schema with one is passed on as it came.
+# No surrogates: a request is mended when it is read.
 TEXTS = st.one_of(st.text(max_size=8), st.sampled_from(
     ["json", "high", "max", "5m", "-1", "{}", PNG, WAV, "[img-0]", "{{ .Prompt }}", "{{ end }}"]))
 SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS)
