@@ -8,7 +8,7 @@ from app import jsontext
 from app.api.http import call_of, services
 from app.api.ollama.refusal import Refusal, invalid, quoted
 from app.api.ollama.request import chat
-from app.api.ollama.request.ask import Ask
+from app.api.ollama.request.ask import Ask, Lookup
 from app.api.ollama.target import Target
 from app.api.payload import JsonBody, OpaqueBody
 from app.call import Passing, Reply
@@ -56,7 +56,12 @@ class Sender:
         raise invalid(TOO_LONG)
 
     def completed(self, ask: Ask) -> Ask:
-        """The ask with what has to be looked up in its prompt. Blocks; raises GatewayError."""
+        """The ask with what has to be looked up in its prompt.
+
+        Blocks; raises GatewayError, and Refusal where a trial of its fails.
+        """
+        for trial in ask.trials:
+            self._try(trial)
         if not ask.lookups:
             return ask
         found = [self.look_up(each.target, each.body, each.key) for each in ask.lookups]
@@ -83,6 +88,16 @@ class Sender:
         if not isinstance(found, dict) or key not in found:
             raise GatewayError(Kind.UPSTREAM_ERROR, f"the engine did not answer {path}")
         return found[key]
+
+    def _try(self, trial: Lookup) -> None:
+        """Raise Refusal where the engine refuses the schema in it; nothing else is of interest."""
+        reply = self.post(trial.target, trial.body)
+        if reply.successful:
+            reply.close()
+            return
+        error = _error_of(reply)
+        if "schema" in error["message"].lower():
+            raise _refusal(reply, error, self._target)
 
     def require_engine(self) -> None:
         """Return once the model's engine answers at all; raises GatewayError and Refusal."""

@@ -101,7 +101,7 @@ def _ask(target: str, prompt: Fields, fields: Fields, facts: EngineFacts,
         alternatives = {} if top is None else {"n_probs": max(top, 1)}
         body = {**prompt, **sampling, **formats.for_completion(fields), **alternatives,
                 "stream": True, "cache_prompt": True}
-        return Ask(target, body, COMPLETION, lookups)
+        return Ask(target, body, COMPLETION, lookups, formats.trials(fields, facts))
     alternatives = {} if top is None else {"logprobs": max(top, 1)}
-    body = {**prompt, **sampling, **formats.for_chat(fields), **alternatives, **COUNTED}
+    body = {**prompt, **sampling, **formats.for_chat(fields, facts), **alternatives, **COUNTED}
     return Ask(target, body, TEXT)
