@@ -62,10 +62,10 @@ class Sender:
         """
         for trial in ask.trials:
             self._try(trial)
-        if not ask.lookups:
-            return ask
-        found = [self.look_up(each.target, each.body, each.key) for each in ask.lookups]
-        return ask.completed(found)
+        if ask.lookups:
+            ask = ask.completed([self.look_up(each.target, each.body, each.key)
+                                 for each in ask.lookups])
+        return ask.unopened() if ask.opening and self._opens_with(ask.opening) else ask
 
     def post(self, path: str, body: dict[str, Any]) -> Reply:
         """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError."""
@@ -98,6 +98,15 @@ class Sender:
         error = _error_of(reply)
         if "schema" in error["message"].lower():
             raise _refusal(reply, error, self._target)
+
+    def _opens_with(self, opening: str) -> bool:
+        """Whether the engine itself begins every prompt with this token."""
+        body = {"content": opening, "add_special": True}
+        try:
+            tokens = self.look_up("/tokenize", body, "tokens")
+        except GatewayError:
+            return False
+        return isinstance(tokens, list) and len(tokens) > 1 and tokens[0] == tokens[1]
 
     def require_engine(self) -> None:
         """Return once the model's engine answers at all; raises GatewayError and Refusal."""

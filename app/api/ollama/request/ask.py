@@ -28,7 +28,8 @@ class Ask:
 
     ``body`` has no "model" yet. Where there are ``lookups``, its prompt lacks their texts: they
     are made first, each with "model" too, and what is sent is ``completed`` with them. ``trials``
-    are made before all else, to hear whether the engine would refuse them.
+    are made before all else, to hear whether the engine would refuse them. ``opening`` is the text
+    of the token that the prompt begins with and that the engine may put there itself.
     """
 
     target: str
@@ -36,6 +37,7 @@ class Ask:
     style: str
     lookups: tuple[Lookup, ...] = ()
     trials: tuple[Lookup, ...] = ()
+    opening: str = ""
 
     def completed(self, texts: Sequence[str]) -> "Ask":
         """This ask with the texts of its lookups, in their order, in its prompt.
@@ -48,3 +50,12 @@ class Ask:
         else:
             whole = {**prompt, "prompt_string": "".join(texts) + prompt["prompt_string"]}
         return replace(self, body={**self.body, "prompt": whole}, lookups=(), trials=())
+
+    def unopened(self) -> "Ask":
+        """This ask, once there are no lookups left, without ``opening`` in front of its prompt."""
+        prompt: Any = self.body["prompt"]
+        if isinstance(prompt, str):
+            rest: Any = prompt.removeprefix(self.opening)
+        else:
+            rest = {**prompt, "prompt_string": prompt["prompt_string"].removeprefix(self.opening)}
+        return replace(self, body={**self.body, "prompt": rest}, opening="")
