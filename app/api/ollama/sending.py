@@ -21,6 +21,7 @@ TOO_LONG = (
 )
 _ATTEMPTS = 8  # at leaving old messages out
 _KEY_REFUSED = (401, 403)
+_PATIENCE = 2.0  # s; what is only good to know is not worth more
 # An engine says 500 to requests that are the client's fault; these are.
 _CLIENTS_FAULT = re.compile(
     "(image|audio) input is not supported|Failed to parse|Unsupported|Unable to generate parser|"
@@ -67,18 +68,26 @@ class Sender:
                                  for each in ask.lookups])
         return ask.unopened() if ask.opening and self._opens_with(ask.opening) else ask
 
-    def post(self, path: str, body: dict[str, Any]) -> Reply:
-        """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError."""
-        fields = {"model": self._target.name, **body}
-        call = replace(self._call, target=path, body=JsonBody(jsontext.encode(fields), fields))
-        return self._gateway.call(call)
+    def post(self, path: str, body: dict[str, Any], limit: float | None = None) -> Reply:
+        """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError.
 
-    def look_up(self, path: str, body: dict[str, Any], key: str) -> Any:
+        ``limit`` is that of Call.
+        """
+        fields = {"model": self._target.name, **body}
+        raw = JsonBody(jsontext.encode(fields), fields)
+        return self._gateway.call(replace(self._call, target=path, body=raw, limit=limit))
+
+    def look_up(
+        self, path: str, body: dict[str, Any], key: str, limit: float | None = None
+    ) -> Any:
         """What stands under ``key`` in the answer to a small question. Raises GatewayError.
 
-        It may be asked while the answer to the real question runs.
+        With a ``limit`` (seconds) an engine that is silent for so long does not answer it, and one
+        is not asked at all when it has run out.
         """
-        reply = self.post(path, body)
+        if limit is not None and limit <= 0:
+            raise GatewayError(Kind.ENGINE_TIMEOUT, f"there is no time left to ask {path}")
+        reply = self.post(path, body, limit)
         try:
             found = jsontext.decode(reply.body) if reply.successful else None
         except jsontext.JsonError:
@@ -103,7 +112,7 @@ class Sender:
         """Whether the engine itself begins every prompt with this token."""
         body = {"content": opening, "add_special": True}
         try:
-            tokens = self.look_up("/tokenize", body, "tokens")
+            tokens = self.look_up("/tokenize", body, "tokens", limit=_PATIENCE)
         except GatewayError:
             return False
         return isinstance(tokens, list) and len(tokens) > 1 and tokens[0] == tokens[1]
