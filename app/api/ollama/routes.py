@@ -23,13 +23,23 @@ _REFUSED = {
 _BLOB = "/api/blobs/<digest>"
 
 
+class _Routes(Blueprint):
+    """Routes that a trailing slash leads to as well.
+
+    Ollama redirects there (gin, RedirectTrailingSlash), but many clients repeat no POST elsewhere.
+    """
+
+    def add_url_rule(self, *args: Any, **options: Any) -> None:
+        super().add_url_rule(*args, **{"strict_slashes": False, **options})
+
+
 def blueprint(release: str) -> Blueprint:
     """The routes; ``release`` is that of Ollama whose API this is. Flask adds HEAD to every GET."""
-    bp = Blueprint("ollama", __name__)
+    bp = _Routes("ollama", __name__)
     show_view = ShowView()
     tag_list = objects.TagList()
 
-    @bp.get("/", strict_slashes=False)  # else "//" is redirected, with a page of HTML
+    @bp.get("/")
     def alive() -> Response:
         """What an Ollama server says of itself."""
         if request.environ["PATH_INFO"] != "/":
