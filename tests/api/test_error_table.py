@@ -165,7 +165,7 @@ def test_a_wrong_method_is_a_405(client: FlaskClient, path: str, wrong: str) -> 
 
 @pytest.mark.parametrize("path", [
     "/nope", "/v1", "/v1/", "/v1/nope", "/v1/models/", "/v1/chat/completions/", "/v1//models",
-    "/api", "/api/", "/api/nope", "/api/tags/", "/api//tags", "//", "/V1/models",
+    "/api", "/api/", "/api/nope", "/api/tags//", "/api//tags", "//", "/V1/models",
     "/favicon.ico", "/v1/%ff", "/<b>", "/upstream", "/upstream/", "/upstream/m"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_unknown_url_is_a_404(client: FlaskClient, path: str, method: str) -> None:

@@ -10,11 +10,11 @@ from flask import Response
 
 from app.api.http import json_response, services
 from app.api.ollama.reading import read_call
-from app.api.ollama.refusal import Refusal, invalid, quoted
+from app.api.ollama.refusal import Refusal, invalid
 from app.api.ollama.rendering import JSON, arrived
 from app.api.ollama.request import keep_alive
 from app.api.ollama.request.ask import Ask
-from app.api.ollama.request.fields import flag, text
+from app.api.ollama.request.fields import flag, text, whole
 from app.api.ollama.sending import Sender
 from app.api.ollama.target import Target, ready, target_of
 from app.errors import GatewayError, Kind
@@ -126,13 +126,12 @@ def _shortened(value: str, limit: int, sender: Sender) -> str:
     return str(sender.look_up("/detokenize", {"tokens": tokens[:limit]}, "content"))
 
 
-def _dimensions(size: Any) -> int | None:
+def _dimensions(value: Any) -> int | None:
     """How many numbers of each vector are wanted, None for all. Raises Refusal."""
-    if size is None or (size == 0 and size is not False):
-        return None
-    if not isinstance(size, (int, float)) or isinstance(size, bool) or size < 0:
-        raise invalid(f"dimensions must be a whole number, not {quoted(str(size))}")
-    return int(size)
+    size = whole(value, "dimensions")
+    if size < 0:
+        raise invalid("dimensions must not be negative")
+    return size or None
 
 
 def _unit(vector: list[float]) -> list[float]:
