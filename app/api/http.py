@@ -12,6 +12,7 @@ from app import jsontext
 from app.api import stream
 from app.api.place import take_place
 from app.api.request_id import request_id
+from app.api.security import authorised
 from app.api.services import Services
 from app.api.terminal import Ending, grammar_of
 from app.call import Body, Call, Reply
@@ -43,7 +44,8 @@ def any_method(blueprint: Blueprint, rule: str) -> Callable[[Callable[..., Respo
 def call_of(body: Body, **facts: Any) -> Call:
     """The canonical form of the current request, which takes a place for it.
 
-    ``facts`` are fields of Call that differ.
+    ``facts`` are fields of Call that differ. Raises GatewayError where the caller may not use the
+    model.
     """
     take_place()
     given: dict[str, Any] = {
@@ -55,7 +57,7 @@ def call_of(body: Body, **facts: Any) -> Call:
         "accept": request.headers.get("Accept", "*/*"),
         "client": request.environ.get("gunicorn.socket"),
     }
-    return Call(**{**given, **facts})
+    return authorised(Call(**{**given, **facts}), services().gateway)
 
 
 def raw_target() -> str:

@@ -1,17 +1,17 @@
 """Rules that more than one value takes part in, and which values nothing acts on yet."""
 
-import ipaddress
 from dataclasses import fields, is_dataclass
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.config.layers import KeyPath, Layer
 from app.config.problems import Problem
+from app.hosts import is_loopback
 from app.settings import EngineSettings, Settings
 
 _DEFAULT_PORT = {"http": 80, "https": 443}
 _INERT = {
-    "server.allowed-hosts", "server.cors-origins",
     "loop.queue.size", "loop.queue.max-wait", "loop.memory-budget", "loop.min-residency",
     "loop.probe-interval", "loop.engines.slots", "loop.engines.max-choices",
     "loop.engines.start-timeout", "loop.engines.stop-timeout", "loop.engines.pinned",
@@ -21,7 +21,7 @@ _INERT = {
 
 def check(settings: Settings, layer: Layer) -> list[Problem]:
     """The problems of values that are each right on their own."""
-    return _exposed(settings, layer) + _twins(settings, layer)
+    return _exposed(settings, layer) + _uncounted(settings, layer) + _twins(settings, layer)
 
 
 def inert(settings: Settings) -> list[str]:
@@ -32,14 +32,24 @@ def inert(settings: Settings) -> list[str]:
 
 def _exposed(settings: Settings, layer: Layer) -> list[Problem]:
     server = settings.server
-    if server.allow_anonymous or _loopback(server.address):
+    # Keys that are refused are problems of their own, and no reason to do without.
+    refused = (p.path.startswith("keys") or p.source == str(settings.keys_file)
+               for p in layer.problems)
+    if settings.keys or any(refused) or server.allow_anonymous or is_loopback(server.address):
         return []
     rule = (
         "is not a loopback address, and without keys whoever reaches it may use the engines; "
-        "write 127.0.0.1, or server.allow-anonymous: true to accept that"
+        "write 127.0.0.1, or set keys, or server.allow-anonymous: true to accept that"
     )
     source = _source(layer, ("server", "address"))
     return [Problem(source, "server.address", rule, server.address)]
+
+
+def _uncounted(settings: Settings, layer: Layer) -> list[Problem]:
+    if settings.server.rate_storage.startswith("memory:") or find_spec("redis"):
+        return []
+    rule = "needs the package redis; install the extra redis, or write memory://"
+    return [Problem(_source(layer, ("server", "rate-storage")), "server.rate-storage", rule)]
 
 
 def _twins(settings: Settings, layer: Layer) -> list[Problem]:
@@ -59,15 +69,6 @@ def _place(engine: EngineSettings) -> str:
     parts = urlsplit(engine.url)
     port = parts.port or _DEFAULT_PORT.get(parts.scheme)
     return f"{parts.scheme}://{parts.hostname}:{port}{parts.path}"
-
-
-def _loopback(address: str) -> bool:
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _source(layer: Layer, path: KeyPath) -> str:

@@ -17,7 +17,9 @@ from app.api.ollama.request.ask import Ask
 from app.api.ollama.request.fields import flag, text
 from app.api.ollama.sending import Sender
 from app.api.ollama.target import Target, target_of
+from app.api.security import require
 from app.errors import GatewayError, Kind
+from app.keys import Scope
 
 TOO_LONG = "the input length exceeds the context length"
 # In how many ways engines say that an input is too long.
@@ -34,7 +36,7 @@ def embed() -> Response:
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
     inputs = _inputs(fields.get("input"))
-    size, keep = _dimensions(fields.get("dimensions")), _keep(fields)
+    size, keep = _dimensions(fields.get("dimensions")), _keep(fields, inputs)
     sender = Sender(target)
     loaded = time.monotonic()
     vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
@@ -52,7 +54,8 @@ def embeddings() -> Response:
     """The vector of one prompt, as the engine has it."""
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
-    prompt, keep = text(fields.get("prompt"), "prompt"), _keep(fields)
+    prompt = text(fields.get("prompt"), "prompt")
+    keep = _keep(fields, prompt)
     vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
     services().gateway.keep(target.name, keep)
     return json_response({"embedding": vectors[0]}, JSON)
@@ -139,5 +142,9 @@ def _unit(vector: list[float]) -> list[float]:
     return [number / length for number in vector] if length else vector
 
 
-def _keep(fields: dict[str, Any]) -> float:
-    return keep_alive.of(fields, services().gateway.keep_alive)
+def _keep(fields: dict[str, Any], asked: list[str] | str) -> float:
+    """For how long the model is to stay; to unload it and ask nothing takes a scope."""
+    keep = keep_alive.of(fields, services().gateway.keep_alive)
+    if not keep and not asked:
+        require(Scope.ADMIN)
+    return keep

@@ -13,6 +13,7 @@ from app.api.ollama.refusal import Refusal
 from app.api.ollama.request.fields import lowered
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
+from app.api.security import caller
 from app.catalog.facts import ModelFacts
 from app.catalog.file_facts import read_with_arrays
 from app.catalog.manifest import Entry
@@ -45,7 +46,7 @@ def blueprint(release: str) -> Blueprint:
     @bp.get("/api/tags")
     def tags() -> Response:
         """Every model of the registry, sorted by name."""
-        models = map(services().facts.of_model, services().registry.entries())
+        models = map(services().facts.of_model, services().entries())
         return Response(tag_list.document(models), content_type="application/json")
 
     @bp.post("/api/show")
@@ -64,7 +65,7 @@ def blueprint(release: str) -> Blueprint:
         """The models that count as loaded; the one that stays longest comes first."""
         now = datetime.now(timezone.utc)
         loaded = services().gateway.loaded().items()
-        ends = {name: objects.expiry(until, now) for name, until in loaded}
+        ends = {name: objects.expiry(until, now) for name, until in loaded if caller().allows(name)}
         names = sorted(ends, key=lambda name: ends[name], reverse=True)
         found = ((services().registry.find(name), ends[name]) for name in names)
         models = [_running(entry, end) for entry, end in found if entry]

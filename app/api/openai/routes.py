@@ -31,7 +31,7 @@ def blueprint(model_optional: bool) -> Blueprint:
     @bp.get("/v1/models")
     def models() -> Response:
         """Every model of the registry."""
-        models = [_object(entry) for entry in services().registry.entries()]
+        models = [_object(entry) for entry in services().entries()]
         return json_response({"object": "list", "data": models})
 
     @bp.get("/v1/models/<path:name>")

@@ -1,0 +1,70 @@
+"""What the caller's key may use up: requests in a time, and calls at a time."""
+
+import math
+from dataclasses import dataclass
+
+from flask import Flask, Response, current_app, g
+
+from app.api.security.caller import caller
+from app.api.security.rates import Concurrency, Rates, Standing
+from app.errors import GatewayError, Kind
+
+_PREFIX = "x-ratelimit-"
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """The counters of all keys."""
+
+    rates: Rates
+    concurrency: Concurrency
+
+
+def count_request() -> None:
+    """Count the request against the rate of its key; raises GatewayError where it is too much."""
+    principal = caller()
+    if principal.rate is None:
+        return
+    g.standing = standing = _quotas().rates.count(principal.name, principal.rate)
+    if standing.exceeded:
+        text = f"the requests of the key '{principal.name}' are limited to {principal.rate}"
+        raise GatewayError(Kind.RATE_LIMITED, text, wait=standing.reset)
+
+
+def count_call() -> None:
+    """Count a call against the concurrency of its key until the request is answered, once.
+
+    Raises GatewayError where there are too many already.
+    """
+    principal = caller()
+    if principal.concurrency is not None and "counted" not in g:
+        _quotas().concurrency.take(principal.name, principal.concurrency)
+        g.counted = principal.name
+
+
+def register(app: Flask, quotas: Quotas) -> None:
+    """Let every response, an error or not, tell what is left, and end what its request counted."""
+    app.extensions["quotas"] = quotas
+
+    @app.after_request
+    def finish(response: Response) -> Response:
+        if "counted" in g:
+            name = g.counted
+            response.call_on_close(lambda: quotas.concurrency.give_back(name))
+        if "standing" in g:
+            _tell(g.standing, response)
+        return response
+
+
+def _tell(standing: Standing, response: Response) -> None:
+    """Add OpenAI's headers, unless an engine speaks of a limit of its own."""
+    if any(name.lower().startswith(_PREFIX) for name, _ in response.headers):
+        return
+    response.headers[f"{_PREFIX}limit-requests"] = str(standing.limit)
+    response.headers[f"{_PREFIX}remaining-requests"] = str(standing.remaining)
+    response.headers[f"{_PREFIX}reset-requests"] = f"{math.ceil(standing.reset)}s"
+
+
+def _quotas() -> Quotas:
+    found: Quotas = current_app.extensions["quotas"]
+    return found
