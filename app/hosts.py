@@ -55,9 +55,10 @@ def is_loopback(address: str) -> bool:
 
 def _address(name: str) -> Address | None:
     try:
-        return ipaddress.ip_address(name)
+        found = ipaddress.ip_address(name)
     except ValueError:
         return None
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def _is_own(address: Address) -> bool:

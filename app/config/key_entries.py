@@ -52,9 +52,11 @@ class KeyEntries:
             return []
         data = layers.parse(raw, self._layer, source)
         entries = data.get("keys") if isinstance(data, dict) and set(data) == {"keys"} else data
-        if entries is None or isinstance(entries, list):
-            return entries or []
-        self._refuse(source, "", "must hold a list of keys")
+        if isinstance(entries, list) and entries:
+            return entries
+        if not any(problem.source == source for problem in self._layer.problems):
+            rule = "must hold a list of keys; without keys-file the gateway has none"
+            self._refuse(source, "", rule)
         return []
 
     def _entries(self, found: list[Any], source: str) -> list[KeySettings]:

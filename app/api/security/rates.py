@@ -101,7 +101,7 @@ class _Counters(MemoryStorage):
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self.timer.join()
+        self.timer.cancel()
         self.timer = _Idle(0, lambda: None)
 
     def incr(self, key: str, expiry: float, amount: int = 1) -> int:

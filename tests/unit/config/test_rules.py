@@ -48,6 +48,24 @@ def test_who_allows_it_may_listen_anywhere(tmp_path: Path, address: str) -> None
     assert loaded(tmp_path, text).server.address == address
 
 
+@pytest.mark.parametrize("address", EXPOSED)
+def test_who_has_keys_may_listen_anywhere(tmp_path: Path, address: str) -> None:
+    """Whoever reaches it needs one."""
+    text = f"server: {{address: '{address}'}}\nkeys: [{{name: a, sha256: '{'0' * 64}'}}]"
+    assert loaded(tmp_path, text).server.address == address
+
+
+@pytest.mark.parametrize(("keys", "paths"), [
+    ("keys: []", ["server.address"]), ("keys: null", ["server.address"]),
+    ("keys: [{name: a, sha256: sk-1}]", ["keys[0].sha256"]), ("keys: sk-1", ["keys"])])
+def test_keys_that_are_refused_are_no_reason_to_do_without(
+        tmp_path: Path, keys: str, paths: list[str]) -> None:
+    """The problem is the key, and the address only where there is none."""
+    with pytest.raises(ConfigError) as raised:
+        loaded(tmp_path, f"server: {{address: 0.0.0.0}}\n{keys}")
+    assert [problem.path for problem in raised.value.problems] == paths
+
+
 def test_a_variable_that_exposes_the_gateway_is_named(tmp_path: Path) -> None:
     """The source of the problem is where the address comes from."""
     with pytest.raises(ConfigError) as raised:
@@ -95,8 +113,6 @@ def test_three_entries_of_one_engine_are_two_problems(tmp_path: Path) -> None:
 
 
 INERT = {
-    "server.allowed-hosts": "server: {allowed-hosts: [a]}",
-    "server.cors-origins": "server: {cors-origins: [a]}",
     "loop.queue.size": "loop: {queue: {size: 1}}",
     "loop.queue.max-wait": "loop: {queue: {max-wait: 1s}}",
     "loop.memory-budget": "loop: {memory-budget: 1GiB}",
@@ -115,7 +131,10 @@ ACTIVE = [
     "default-model: m, aliases: {a: b}}",
     "loop: {engines: [{url: 'http://e', models: [m], api-key: k, connect-timeout: 1s, "
     "read-timeout: 1s, kind: openai}]}",
-    "server: {ollama-version: '0.40.0'}",
+    "server: {ollama-version: '0.40.0', allowed-hosts: [a], cors-origins: ['https://a'], "
+    "allow-remote-media: true, rate-storage: 'redis://h'}",
+    f"keys: [{{name: a, sha256: '{'0' * 64}', models: [m], scopes: [admin], rate: 1/day, "
+    "concurrency: 1, max-priority: LOW, expires: 2030-01-01}]",
 ]
 
 
@@ -132,7 +151,8 @@ def test_a_key_with_effect_is_not_told(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "server: {allowed-hosts: []}", "loop: {queue: {size: 64, max-wait: 60s}}",
+    "server: {allowed-hosts: []}\nkeys: []\nkeys-file: null",
+    "loop: {queue: {size: 64, max-wait: 60s}}",
     "loop: {engines: [{url: 'http://e', models: [m], strikes: 3, slots: null}]}"])
 def test_a_default_that_is_written_down_is_not_told(tmp_path: Path, text: str) -> None:
     """Whoever copies the shipped file hears nothing."""
@@ -141,9 +161,9 @@ def test_a_default_that_is_written_down_is_not_told(tmp_path: Path, text: str) -
 
 def test_keys_without_effect_are_told_once_each(tmp_path: Path) -> None:
     """Sorted, however many engines set them."""
-    text = ("server: {cors-origins: [a]}\nloop: {engines: ["
+    text = ("loop: {min-residency: 1s, engines: ["
             "{url: 'http://a', models: [m], slots: 1}, {url: 'http://b', models: [m], slots: 2}]}")
-    assert inert(loaded(tmp_path, text)) == ["loop.engines.slots", "server.cors-origins"]
+    assert inert(loaded(tmp_path, text)) == ["loop.engines.slots", "loop.min-residency"]
 
 
 def test_the_shipped_file_marks_the_keys_without_effect() -> None:

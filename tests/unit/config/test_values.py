@@ -51,8 +51,6 @@ READ = [
     (values.items, [1, {}], [1, {}]),
     (MAYBE, None, None),
     (MAYBE, "2s", 2.0),
-    (values.no_keys, [], ()),
-    (values.no_keys, None, ()),
 ]
 
 DURATIONS = {
@@ -85,7 +83,6 @@ REFUSED: list[tuple[Reader, str, list[Any]]] = [
     (values.items, "a list", ["a", {}, 5, True]),
     (MAYBE, "a duration", ["", 0, False]),
     (values.command, "starts no engines", [["llama-server"], "builtin", None]),
-    (values.no_keys, "must be empty", [["sk-1"], [{}]]),
 ]
 
 
