@@ -17,7 +17,7 @@ _MEDIA = {
     "image_url", "audio_url", "video_url", "file_url", "input_image", "input_audio", "input_video",
     "image", "images", "audio", "video", "file", "multimodal_data",
 }
-_URLS = ("url", "file_url", "file_data", "data")
+_URLS = ("url", "image_url", "file_url", "file_data", "data")
 _SOURCE_URLS = ("url",)  # its data may be plain text
 # Fields below which content parts may be. Not "input" further down: there it is a tool's.
 _BELOW = {
