@@ -39,7 +39,7 @@ def blueprint(model_optional: bool) -> Blueprint:
         """One model; its name may hold slashes, encoded or not."""
         return json_response(_object(services().entry(name)))
 
-    @bp.post("/v1/chat/completions")
+    @bp.post("/v1/chat/completions", provide_automatic_options=False)
     def chat() -> Response:
         """A chat completion by the engine that serves the model, whole or as a stream."""
         body = read_json(chat_view)
