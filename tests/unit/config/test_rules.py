@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.config import ConfigError, inert, load
+from app.config import ConfigError, inert, load, rules
 from app.settings import Settings
 
 SHIPPED = Path(__file__).parents[3] / "etc" / "gateway.yml"
@@ -174,3 +174,15 @@ def test_the_shipped_file_marks_the_keys_without_effect() -> None:
     marked |= set(re.findall(r"[\w-]+", " ".join(listed)))
     expected = {key.split(".")[-1] for key in INERT if not key.startswith("loop.queue.")}
     assert marked == expected | {"queue"}
+
+
+def test_a_counter_elsewhere_needs_its_package(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever names a Redis server is told at the start what to install."""
+    text = "server: {rate-storage: 'redis://:pa55@host'}"
+    assert loaded(tmp_path, text).server.rate_storage == "redis://:pa55@host"
+    monkeypatch.setattr(rules, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="install the extra redis") as raised:
+        loaded(tmp_path, text)
+    assert "pa55" not in str(raised.value)
+    assert loaded(tmp_path, "").server.rate_storage == "memory://"
