@@ -24,6 +24,10 @@ class Body(Protocol):
     def model(self) -> str | None:
         """The model named in the body, None where none is."""
 
+    @property
+    def opening(self) -> str | None:
+        """What tells the conversation it belongs to from others; None where nothing does."""
+
     def for_model(self, name: str) -> "Body":
         """This body with the model named ``name``; itself where it is already."""
 
@@ -56,6 +60,13 @@ class Timing:
     engine: float = 0.0
 
 
+# Paths of questions that an engine answers beside its real work; whatever is not a POST is one too.
+_QUESTIONS = {
+    "/tokenize", "/detokenize", "/apply-template", "/props", "/slots", "/lora-adapters",
+    "/v1/messages/count_tokens",
+}
+
+
 @dataclass(frozen=True)
 class Call:
     """One request for an engine, in canonical form.
@@ -80,9 +91,17 @@ class Call:
     choices: Any = None
     timing: Timing = field(default_factory=Timing, repr=False)
 
+    @property
+    def takes_slot(self) -> bool:
+        """Whether it is work for the engine, and no small question."""
+        return self.method == "POST" and self.target.partition("?")[0] not in _QUESTIONS
+
     def for_model(self, name: str) -> "Call":
-        """This call with the model named as the registry names it."""
-        return replace(self, model=name, body=self.body.for_model(name))
+        """This call with the model named as the registry names it; itself where it is already."""
+        body = self.body.for_model(name)
+        if body is self.body and self.model == name:
+            return self  # a copy costs more than all that is checked of a body
+        return replace(self, model=name, body=body)
 
 
 def _nothing() -> None:

@@ -15,6 +15,7 @@ class EngineFacts:
 
     kind: str
     slot_context: int = 0  # tokens that one call may use, prompt and answer together
+    slots: int = 0  # calls it answers at the same time
     chat_template: str = ""  # as the engine applies it
     supports_tools: bool | None = None  # whether that template takes tools
     vision: bool = False

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 MIB = 1024 * 1024
+BUILTIN = ("builtin",)  # the command of the built-in engine
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """One model server and the registry names it serves (``fnmatch`` globs)."""
+    """One model server and the registry names it serves (``fnmatch`` globs).
+
+    Either ``url``, of one that runs, or ``command``, which starts one for each of its models.
+    """
 
     url: str
     models: tuple[str, ...]
@@ -45,6 +49,7 @@ class EngineSettings:
     pinned: bool = False
     preload: bool = False
     strikes: int = 3
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

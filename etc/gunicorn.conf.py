@@ -42,3 +42,10 @@ def nworkers_changed(server, new_value, old_value):
     if new_value > 1:
         server.log.error(checks.ONE_WORKER)
         server.num_workers = 1
+
+
+def worker_exit(server, worker):
+    """End the engines with their gateway; where a worker is killed their guards do it."""
+    application = getattr(worker, "application", None)  # none where it could not be loaded
+    if application is not None:
+        application.extensions["loop"].gateway.close()

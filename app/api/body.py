@@ -8,6 +8,7 @@ from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
 from app import jsontext
+from app.api.extensions import ExtensionsView, extended, taken_out
 from app.api.payload import FormBody, JsonBody, OpaqueBody, form
 from app.api.place import take_place
 from app.api.remote_media import refuse_remote_media
@@ -19,19 +20,25 @@ from app.errors import GatewayError, Kind
 _PIECE = 1024 * 1024  # bytes asked for at once
 _DRAIN = 4  # × the limit: how much of a body that is too large is taken off the wire
 _BOM = b"\xef\xbb\xbf"
+_EXTENSIONS = ExtensionsView()
 
 
 def read_json(schema: Schema) -> JsonBody:
     """The JSON object of a call for an engine, with the fields that ``schema`` names checked.
 
-    As ``read_aside``; and takes a place, so that slow clients take none of the threads that answer
-    what needs no engine. Raises GatewayError for media that the engine would fetch, too.
+    As ``read_aside``; Juno's fields are checked as well and taken out. Takes a place, so that slow
+    clients take none of the threads that answer what needs no engine. Raises GatewayError for media
+    that the engine would fetch, too.
     """
     take_place()
-    body = read_aside(schema, "the request body is not valid JSON")
+    body = _object("the request body is not valid JSON")
     if not current_app.config["ALLOW_REMOTE_MEDIA"]:
         refuse_remote_media(body.fields)
-    return body
+    if not extended(body.fields):
+        _check(body.fields, schema)
+        return body
+    _check(body.fields, schema, _EXTENSIONS)
+    return JsonBody(None, *taken_out(body.fields))
 
 
 def read_aside(schema: Schema, empty: str) -> JsonBody:
@@ -42,10 +49,9 @@ def read_aside(schema: Schema, empty: str) -> JsonBody:
     it says of no body at all), packed as nobody here can unpack it, or the first field by path is
     wrong.
     """
-    raw = _plain()
-    if not raw:
-        raise GatewayError(Kind.INVALID_BODY, empty)
-    return _checked(raw, schema)
+    body = _object(empty)
+    _check(body.fields, schema)
+    return body
 
 
 def read_any(schema: Schema) -> JsonBody | FormBody:
@@ -62,18 +68,24 @@ def read_opaque() -> OpaqueBody:
     return OpaqueBody(_plain(), request.headers.get("Content-Type", ""))
 
 
-def _checked(raw: bytearray, schema: Schema) -> JsonBody:
+def _object(empty: str) -> JsonBody:
+    raw = _plain()
+    if not raw:
+        raise GatewayError(Kind.INVALID_BODY, empty)
     try:
         fields = jsontext.decode(raw)
     except jsontext.JsonError as error:
         raise GatewayError(Kind.INVALID_BODY, f"the request body is {error}") from None
     if not isinstance(fields, dict):
         raise GatewayError(Kind.INVALID_BODY, "the request body is not a JSON object")
-    problem = first_problem(schema, fields)
+    return JsonBody(raw.removeprefix(_BOM) if raw.startswith(_BOM) else raw, fields)
+
+
+def _check(fields: dict[str, Any], *views: Schema) -> None:
+    problem = first_problem(fields, *views)
     if problem:
         path, rule = problem
         raise GatewayError(Kind.INVALID_FIELD, f"'{path}' {rule}", param=path)
-    return JsonBody(raw.removeprefix(_BOM) if raw.startswith(_BOM) else raw, fields)
 
 
 def _plain() -> bytearray:

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from typing import Any
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -81,14 +82,19 @@ def render(error: GatewayError) -> Response:
 
 def document(error: GatewayError, path: str) -> tuple[int, bytes]:
     """Status and JSON body of an error for a path, in the shape of the API that the path is of."""
-    status, kind, code = _TABLE[error.kind]
+    status = _TABLE[error.kind][0]
     if path == "/api" or path.startswith("/api/"):
         return status, jsontext.encode({"error": _ollama_text(error)})
     if path == "/v1/messages" or path.startswith("/v1/messages/"):
         said = {"type": _ANTHROPIC.get(status, "api_error"), "message": error.message}
         return status, jsontext.encode({"type": "error", "error": said})
-    fields = {"message": error.message, "type": kind, "param": error.param, "code": code}
-    return status, jsontext.encode({"error": fields})
+    return status, jsontext.encode({"error": openai_error(error)})
+
+
+def openai_error(error: GatewayError) -> dict[str, Any]:
+    """An error as the object that OpenAI's clients read."""
+    _, kind, code = _TABLE[error.kind]
+    return {"message": error.message, "type": kind, "param": error.param, "code": code}
 
 
 def _ollama_text(error: GatewayError) -> str:

@@ -13,7 +13,8 @@ from app.config.schema import ROOT, Section
 
 KeyPath = tuple[str, ...]
 _MERGE = "tag:yaml.org,2002:merge"
-_IGNORED = ("LOOP_CONFIG", "LOOP_TEST_")  # which files to read; what only tests look at
+# Which files to read; what a gateway that runs below another one carries; what only tests look at.
+_IGNORED = ("LOOP_CONFIG", "LOOP_ENGINE_", "LOOP_TEST_")
 
 
 @dataclass

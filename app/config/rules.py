@@ -1,8 +1,6 @@
 """Rules that more than one value takes part in, and which values nothing acts on yet."""
 
-from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
-from typing import Any
 from urllib.parse import urlsplit
 
 from app.config.layers import KeyPath, Layer
@@ -11,12 +9,7 @@ from app.hosts import is_loopback
 from app.settings import EngineSettings, Settings
 
 _DEFAULT_PORT = {"http": 80, "https": 443}
-_INERT = {
-    "loop.queue.size", "loop.queue.max-wait", "loop.memory-budget", "loop.min-residency",
-    "loop.probe-interval", "loop.engines.slots", "loop.engines.max-choices",
-    "loop.engines.start-timeout", "loop.engines.stop-timeout", "loop.engines.pinned",
-    "loop.engines.preload", "loop.engines.strikes",
-}
+_OF_MANAGED = ("pinned", "preload", "stop_timeout")  # without meaning for an engine that runs
 
 
 def check(settings: Settings, layer: Layer) -> list[Problem]:
@@ -25,9 +18,16 @@ def check(settings: Settings, layer: Layer) -> list[Problem]:
 
 
 def inert(settings: Settings) -> list[str]:
-    """Keys that are set to something other than their default and have no effect."""
-    changed = _changed(settings, Settings(), "")
-    return sorted({path for path in changed if path in _INERT})
+    """Keys that are set to something other than their default and have no effect.
+
+    ``pinned`` and its like have none for engines that run by themselves.
+    """
+    plain = EngineSettings("", ())
+    engines = [engine for engine in settings.loop.engines if not engine.command]
+    return [
+        f"loop.engines.{name.replace('_', '-')}" for name in _OF_MANAGED
+        if any(getattr(engine, name) != getattr(plain, name) for engine in engines)
+    ]
 
 
 def _exposed(settings: Settings, layer: Layer) -> list[Problem]:
@@ -73,17 +73,3 @@ def _place(engine: EngineSettings) -> str:
 
 def _source(layer: Layer, path: KeyPath) -> str:
     return layer.values.get(path, (None, "the defaults"))[1]
-
-
-def _changed(value: Any, default: Any, path: str) -> list[str]:
-    """The paths at which two settings of one shape differ; engines are told from their defaults."""
-    if isinstance(value, tuple) and value and isinstance(value[0], EngineSettings):
-        plain = EngineSettings(url="", models=())
-        return [p for engine in value for p in _changed(engine, plain, path)]
-    if not is_dataclass(value):
-        return [path] if value != default else []
-    below = (
-        _changed(getattr(value, f.name), getattr(default, f.name), f"{path}.{f.name}")
-        for f in fields(value)
-    )
-    return [p.lstrip(".").replace("_", "-") for paths in below for p in paths]

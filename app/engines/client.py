@@ -11,7 +11,7 @@ from urllib3.response import BaseHTTPResponse
 from app.call import Call, Reply
 from app.engines import answers
 from app.engines.connection import EngineAdapter, StaleConnection, Working, chunks, working
-from app.engines.failures import Limits, mapped
+from app.engines.failures import BrokenConnection, Limits, mapped
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 
@@ -33,6 +33,10 @@ class EngineClient:
         self._adapter = EngineAdapter(connections)
         self._session.mount(url, self._adapter)
 
+    def close(self) -> None:
+        """Close the idle connections; calls that run go on."""
+        self._session.close()
+
     def send(self, call: Call, departure: Departure) -> Reply:
         """Send the call; the reply's body is there, or arrives in pieces.
 
@@ -47,8 +51,12 @@ class EngineClient:
         try:
             return self._exchange(call, departure)
         except StaleConnection as error:
-            text = f"the connection to the engine failed: {error}"
-            raise GatewayError(Kind.UPSTREAM_ERROR, text) from error
+            raise BrokenConnection.because(str(error)) from error
+        except GatewayError as error:
+            if error.kind is not Kind.ENGINE_UNAVAILABLE:
+                raise
+            # It listened a moment ago, and may have ended because of this very call.
+            raise BrokenConnection.because("it ended without an answer") from error
 
     def _exchange(self, call: Call, departure: Departure) -> Reply:
         token = working.set(Working(departure, self._limits.read))

@@ -133,7 +133,7 @@ class _Reusable:
         found = working.get(None)
         if found:
             self._departure = found.departure
-            self._departure.attach(self.sock)
+            self._departure.attach_socket(self.sock)
             self.sock.settimeout(found.limit)
 
     def detach(self) -> None:

@@ -8,39 +8,46 @@ wakes it, and shutting the engine's socket down wakes the waiting thread.
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 _LEFT = select.EPOLLRDHUP
 
 
 class Departure:
-    """Whether the client of one call has left, and which socket to shut down when it does."""
+    """Whether the client of one call has left, and what wakes the thread that waits for it."""
 
     def __init__(self, client: socket.socket | None) -> None:
         self.client = client
         self.gone = False
         self._lock = threading.Lock()
-        self._engine: socket.socket | None = None
+        self._wake: Callable[[], None] | None = None
 
-    def attach(self, engine: socket.socket) -> None:
-        """From now on the engine's socket is shut down when the client leaves, or has left."""
+    def attach(self, wake: Callable[[], None]) -> None:
+        """From now on ``wake``, which must not block, is called when the client leaves or has left.
+
+        Not after ``detach``: what it wakes may be another call's by then.
+        """
         with self._lock:
-            self._engine = engine
+            self._wake = wake
             if self.gone:
-                _shut_down(engine)
+                wake()
+
+    def attach_socket(self, engine: socket.socket) -> None:
+        """From now on the engine's socket is shut down when the client leaves, or has left."""
+        self.attach(lambda: _shut_down(engine))
 
     def detach(self) -> None:
-        """The engine's socket is no longer this call's."""
+        """What was attached is no longer this call's."""
         with self._lock:
-            self._engine = None
+            self._wake = None
 
     def happen(self) -> None:
         """The client has left."""
         with self._lock:
             self.gone = True
-            if self._engine is not None:
-                _shut_down(self._engine)
+            if self._wake is not None:
+                self._wake()
 
 
 class Hangups:

@@ -47,6 +47,7 @@ def parse_props(status: int, body: bytes) -> EngineFacts | None:
     return EngineFacts(
         kind=LLAMA_SERVER,
         slot_context=_count(settings.get("n_ctx")),
+        slots=_count(props.get("total_slots")),
         chat_template=_text(props.get("chat_template")),
         supports_tools=tools if isinstance(tools, bool) else None,
         vision=senses.get("vision") is True,
@@ -111,6 +112,12 @@ class PropsCache:
             known = self._known.get(model)
             return known.facts if known else self._configured()
 
+    def expire(self) -> None:
+        """What is known may have changed: whoever wants to know asks the engine again."""
+        with self._lock:
+            for known in self._known.values():
+                known.until = 0.0
+
     def _asked(self, model: str) -> EngineFacts | None:
         try:
             # A router answers per model; without autoload it would load it for the question.
@@ -150,6 +157,7 @@ class _NoBody:
     raw = b""
     content_type = ""
     model = None
+    opening = None
 
     def for_model(self, name: str) -> "_NoBody":
         """There is nothing in it that could name a model."""

@@ -143,6 +143,7 @@ class _GatewayWorker(ThreadWorker):
     def load_wsgi(self) -> None:
         """Load the application; a response of it may close the connection."""
         super().load_wsgi()
+        self.application = self.wsgi
         self.wsgi = _closing(self.wsgi)
         # What is loaded now stays: looking through it again and again was 7 % of a plain request.
         gc.collect()

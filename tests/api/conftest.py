@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from app.call import Call, Reply
 from app.factory import create_app
 from app.settings import EngineSettings, KeySettings, LoopSettings, ServerSettings, Settings
 from tests.fakes.engine_steps import refusing_url
@@ -32,7 +34,25 @@ class SetClock:
         self.now += timedelta(**time)
 
 
+class Recording:
+    """A gateway that keeps the calls and answers them itself."""
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+        self.calls: list[Call] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gateway, name)
+
+    def call(self, call: Call) -> Reply:
+        """A chat completion without a word."""
+        self.calls.append(call)
+        body = b'{"choices":[{"index":0,"message":{},"finish_reason":"stop"}]}'
+        return Reply.whole(200, [("Content-Type", "application/json")], body)
+
+
 Build = Callable[..., FlaskClient]
+Recorded = tuple[FlaskClient, list[Call]]
 
 
 @pytest.fixture
@@ -71,3 +91,12 @@ def build(lesson_engine: LessonEngine, registry_home: RegistryHome, clock: SetCl
 def client(build: Build) -> FlaskClient:
     """A client of the application as it is by default."""
     return build()
+
+
+@pytest.fixture
+def recorded(client: FlaskClient) -> Recorded:
+    """A client, and the calls that its requests become."""
+    services = client.application.extensions["loop"]
+    gateway = Recording(services.gateway)
+    client.application.extensions["loop"] = replace(services, gateway=gateway)
+    return client, gateway.calls

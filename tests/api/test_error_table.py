@@ -43,7 +43,8 @@ TABLE: dict[Kind, tuple[int, str, str | None]] = {
 }
 CHAT = "/v1/chat/completions"
 ROUTES = {
-    "/": "GET", "/health": "GET", "/v1/models": "GET", "/v1/models/x": "GET", CHAT: "POST",
+    "/": "GET", "/health": "GET", "/engines": "GET", "/v1/models": "GET",
+    "/v1/models/x": "GET", CHAT: "POST",
     "/api/tags": "GET", "/api/ps": "GET", "/api/version": "GET", "/api/show": "POST",
     **dict.fromkeys((
         "/api/chat", "/api/generate", "/api/embed", "/api/embeddings", "/api/pull", "/api/create",
@@ -51,6 +52,7 @@ ROUTES = {
     "/api/delete": "DELETE", "/api/user/keys/<key>": "DELETE", "/api/me": "POST",
     "/api/signout": "POST", "/api/status": "GET", "/api/experimental/model-recommendations": "GET",
     "/models": "GET",
+    "/v1/completions": "POST", "/v1/inference": "POST", "/v1/inference/stream": "POST",
     **dict.fromkeys((
         "/completion", "/completions", "/chat/completions", "/responses", "/infill", "/embedding",
         "/embeddings", "/rerank", "/reranking", "/tokenize", "/detokenize", "/apply-template",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app.call import Priority
+from app.call import Reply
 from app.gateway import Gateway
 from app.settings import EngineSettings, KeySettings
 from tests.api.conftest import Build, SetClock
@@ -188,22 +188,35 @@ def test_the_model_used_last_may_be_anothers(
         MINE, MINE, "Secret"]
 
 
-@pytest.mark.parametrize(("cap", "priority"), [
-    ("HIGH", Priority.NORMAL), ("NORMAL", Priority.NORMAL), ("LOW", Priority.LOW)])
+@pytest.mark.parametrize(("cap", "asked", "given"), [
+    ("HIGH", None, "NORMAL"), ("HIGH", "HIGH", "HIGH"), ("HIGH", "LOW", "LOW"),
+    ("NORMAL", "HIGH", "NORMAL"), ("NORMAL", "LOW", "LOW"), ("LOW", None, "LOW"),
+    ("LOW", "HIGH", "LOW")])
 def test_a_call_carries_its_caller_and_a_priority_it_may_have(
-        start: Any, monkeypatch: pytest.MonkeyPatch, cap: str, priority: Priority) -> None:
-    """Whoever shares an engine fairly needs both."""
-    seen: list[tuple[str, Priority]] = []
+        start: Any, monkeypatch: pytest.MonkeyPatch, cap: str, asked: str | None,
+        given: str) -> None:
+    """Whoever shares an engine fairly needs both; a key has the last word on how urgent it is."""
+    seen: list[tuple[str, str]] = []
     real = Gateway.call
 
     def noting(gateway: Gateway, call: Any) -> Any:
-        seen.append((call.caller, call.priority))
+        seen.append((call.caller, call.priority.name))
         return real(gateway, call)
 
     monkeypatch.setattr(Gateway, "call", noting)
     client = start(holder("alice", max_priority=cap))
-    for path in (CHAT, "/api/chat", "/completion"):
-        assert chat(client, MINE, path=path)[0] == 200
-    assert seen == [("alice", priority)] * 3
-    chat(start(), MINE)
-    assert seen[3:] == [("", Priority.NORMAL)]
+    for path in (CHAT, "/v1/completions", "/completion"):
+        body = {"model": MINE, "messages": USER, "prompt": "x", "x_juno_priority": asked}
+        assert client.post(path, json=body, headers=ALICE, buffered=True).status_code == 200
+    assert seen == [("alice", given)] * 3
+
+
+def test_without_keys_a_call_is_as_urgent_as_it_says(
+        start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that nobody knows gives its caller no name."""
+    seen: list[tuple[str, str]] = []
+    monkeypatch.setattr(Gateway, "call", lambda _, call: seen.append((
+        call.caller, call.priority.name)) or Reply.whole(200, [], b"{}"))
+    body = {"model": MINE, "messages": USER, "x_juno_priority": "HIGH"}
+    assert start().post(CHAT, json=body, headers=ALICE).status_code == 200
+    assert [(who != "alice", priority) for who, priority in seen] == [(True, "HIGH")]

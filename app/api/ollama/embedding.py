@@ -16,7 +16,7 @@ from app.api.ollama.request import keep_alive
 from app.api.ollama.request.ask import Ask
 from app.api.ollama.request.fields import flag, text
 from app.api.ollama.sending import Sender
-from app.api.ollama.target import Target, target_of
+from app.api.ollama.target import Target, ready, target_of
 from app.api.security import require
 from app.errors import GatewayError, Kind
 from app.keys import Scope
@@ -37,6 +37,7 @@ def embed() -> Response:
     target = target_of(fields, empty=invalid("model is required"))
     inputs = _inputs(fields.get("input"))
     size, keep = _dimensions(fields.get("dimensions")), _keep(fields, inputs)
+    target = ready(target) if inputs else target
     sender = Sender(target)
     loaded = time.monotonic()
     vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
@@ -56,6 +57,7 @@ def embeddings() -> Response:
     target = target_of(fields, empty=invalid("model is required"))
     prompt = text(fields.get("prompt"), "prompt")
     keep = _keep(fields, prompt)
+    target = ready(target) if prompt else target
     vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
     services().gateway.keep(target.name, keep)
     return json_response({"embedding": vectors[0]}, JSON)
@@ -142,9 +144,9 @@ def _unit(vector: list[float]) -> list[float]:
     return [number / length for number in vector] if length else vector
 
 
-def _keep(fields: dict[str, Any], asked: list[str] | str) -> float:
+def _keep(fields: dict[str, Any], asked: list[str] | str) -> float | None:
     """For how long the model is to stay; to unload it and ask nothing takes a scope."""
-    keep = keep_alive.of(fields, services().gateway.keep_alive)
-    if not keep and not asked:
+    keep = keep_alive.of(fields)
+    if keep == 0 and not asked:
         require(Scope.ADMIN)
     return keep

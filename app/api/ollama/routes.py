@@ -1,6 +1,5 @@
 """The Ollama API under /api, and the line by which clients know an Ollama server."""
 
-from datetime import datetime, timezone
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -8,12 +7,11 @@ from werkzeug.exceptions import NotFound
 
 from app.api.body import read_aside
 from app.api.http import json_response, services
-from app.api.ollama import account, embedding, generation, objects, transfer
+from app.api.ollama import account, embedding, generation, objects, running, transfer
 from app.api.ollama.refusal import Refusal
 from app.api.ollama.request.fields import lowered
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
-from app.api.security import caller
 from app.catalog.facts import ModelFacts
 from app.catalog.file_facts import read_with_arrays
 from app.catalog.manifest import Entry
@@ -60,17 +58,6 @@ def blueprint(release: str) -> Blueprint:
         engine = services().gateway.engine_facts(entry.name)
         return json_response(show_object(_model(entry), asked, engine))
 
-    @bp.get("/api/ps")
-    def ps() -> Response:
-        """The models that count as loaded; the one that stays longest comes first."""
-        now = datetime.now(timezone.utc)
-        loaded = services().gateway.loaded().items()
-        ends = {name: objects.expiry(until, now) for name, until in loaded if caller().allows(name)}
-        names = sorted(ends, key=lambda name: ends[name], reverse=True)
-        found = ((services().registry.find(name), ends[name]) for name in names)
-        models = [_running(entry, end) for entry, end in found if entry]
-        return json_response({"models": models})
-
     _add_calls(bp)
     account.add_routes(bp)
     bp.register_error_handler(Refusal, _refused)
@@ -79,6 +66,7 @@ def blueprint(release: str) -> Blueprint:
 
 def _add_calls(bp: Blueprint) -> None:
     """Add what is asked of engines, and what is done to models."""
+    bp.add_url_rule("/api/ps", view_func=running.ps, methods=["GET"])
     bp.add_url_rule("/api/chat", view_func=generation.chat, methods=["POST"])
     bp.add_url_rule("/api/generate", view_func=generation.generate, methods=["POST"])
     bp.add_url_rule("/api/embed", view_func=embedding.embed, methods=["POST"])
@@ -103,11 +91,6 @@ def _name(fields: dict[str, Any]) -> str:
     if not name.strip():
         raise GatewayError(Kind.INVALID_FIELD, "model is required", param="model")
     return name
-
-
-def _running(entry: Entry, end: datetime) -> dict[str, Any]:
-    engine = services().gateway.engine_facts(entry.name)
-    return objects.running(_model(entry), end, engine)
 
 
 def _model(entry: Entry) -> ModelFacts:

@@ -8,14 +8,14 @@ from flask import Flask, Response, g, request
 
 from app.api.security import browsers, quotas
 from app.api.security.browsers import Browsers
-from app.api.security.caller import authorised, caller, permit, require
 from app.api.security.presented import presented_key
+from app.api.security.principal import authorised, permit, principal, require
 from app.api.security.quotas import Quotas, count_call, count_request
 from app.api.security.scopes import needed
 from app.errors import GatewayError, Kind
 from app.keys import ANYONE, KeyRing
 
-__all__ = ["Guard", "authorised", "caller", "count_call", "permit", "register", "require"]
+__all__ = ["Guard", "authorised", "count_call", "permit", "principal", "register", "require"]
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,17 @@ class Guard:
         The response is that to a preflight, which is complete with it.
         """
         answered = self.browsers.check(request.environ)
-        if answered or not self.keys:
-            g.caller = ANYONE
+        if answered:
             return answered
+        if not self.keys:
+            g.principal = ANYONE
+            return None
         scope = needed(request.method, request.path)
         if scope is not None:
             holder = self.keys.holder(presented_key(request.environ), self.clock())
             if holder is None:
                 raise GatewayError(Kind.UNAUTHORIZED, "the API key is not valid")
-            g.caller = holder
+            g.principal = holder
             require(scope)
             count_request()
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from flask import Flask, Response, current_app, g
 
-from app.api.security.caller import caller
+from app.api.security.principal import principal
 from app.api.security.rates import Concurrency, Rates, Standing
 from app.errors import GatewayError, Kind
 
@@ -22,12 +22,12 @@ class Quotas:
 
 def count_request() -> None:
     """Count the request against the rate of its key; raises GatewayError where it is too much."""
-    principal = caller()
-    if principal.rate is None:
+    who = principal()
+    if who.rate is None:
         return
-    g.standing = standing = _quotas().rates.count(principal.name, principal.rate)
+    g.standing = standing = _quotas().rates.count(who.name, who.rate)
     if standing.exceeded:
-        text = f"the requests of the key '{principal.name}' are limited to {principal.rate}"
+        text = f"the requests of the key '{who.name}' are limited to {who.rate}"
         raise GatewayError(Kind.RATE_LIMITED, text, wait=standing.reset)
 
 
@@ -36,10 +36,10 @@ def count_call() -> None:
 
     Raises GatewayError where there are too many already.
     """
-    principal = caller()
-    if principal.concurrency is not None and "counted" not in g:
-        _quotas().concurrency.take(principal.name, principal.concurrency)
-        g.counted = principal.name
+    who = principal()
+    if who.concurrency is not None and "counted" not in g:
+        _quotas().concurrency.take(who.name, who.concurrency)
+        g.counted = who.name
 
 
 def register(app: Flask, quotas: Quotas) -> None:

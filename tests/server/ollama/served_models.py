@@ -36,7 +36,7 @@ class Model:
         """GET /props of the engine that runs it."""
         tools = "tools" in self.template
         return json.dumps({
-            "default_generation_settings": {"n_ctx": SLOT, "params": {}}, "total_slots": 1,
+            "default_generation_settings": {"n_ctx": SLOT, "params": {}}, "total_slots": 64,
             "chat_template": self.template, "chat_template_caps": {"supports_tools": tools},
             "modalities": {"vision": self.vision, "audio": False}, "media_marker": MARKER,
             "model_ftype": "Q4_K - Medium", "model_path": "/m.gguf", "is_sleeping": False,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from app.config import ConfigError, inert, load, rules
 from app.settings import Settings
-
-SHIPPED = Path(__file__).parents[3] / "etc" / "gateway.yml"
 
 
 def loaded(directory: Path, text: str, **variables: str) -> Settings:
@@ -113,16 +110,9 @@ def test_three_entries_of_one_engine_are_two_problems(tmp_path: Path) -> None:
 
 
 INERT = {
-    "loop.queue.size": "loop: {queue: {size: 1}}",
-    "loop.queue.max-wait": "loop: {queue: {max-wait: 1s}}",
-    "loop.memory-budget": "loop: {memory-budget: 1GiB}",
-    "loop.min-residency": "loop: {min-residency: 1s}",
-    "loop.probe-interval": "loop: {probe-interval: 1s}",
     **{f"loop.engines.{key}":
        f"loop: {{engines: [{{url: 'http://e', models: [m], {key}: {value}}}]}}"
-       for key, value in {
-           "slots": "1", "max-choices": "1", "start-timeout": "1s",
-           "stop-timeout": "1s", "pinned": "true", "preload": "true", "strikes": "1"}.items()},
+       for key, value in (("stop-timeout", "1s"), ("pinned", "true"), ("preload", "true"))},
 }
 ACTIVE = [
     "server: {address: '::1', port: 1, threads: 1, max-body: 1B, body-timeout: 1s, "
@@ -135,12 +125,18 @@ ACTIVE = [
     "allow-remote-media: true, rate-storage: 'redis://h'}",
     f"keys: [{{name: a, sha256: '{'0' * 64}', models: [m], scopes: [admin], rate: 1/day, "
     "concurrency: 1, max-priority: LOW, expires: 2030-01-01}]",
+    "loop: {queue: {size: 1, max-wait: 1s}, memory-budget: 1GiB, min-residency: 1s, "
+    "probe-interval: 1s}",
+    "loop: {engines: [{url: 'http://e', models: [m], slots: 1, max-choices: 1, strikes: 1, "
+    "start-timeout: 1s}]}",
+    "loop: {engines: [{command: builtin, models: [m], stop-timeout: 1s, pinned: true, "
+    "preload: true}]}",
 ]
 
 
 @pytest.mark.parametrize(("key", "text"), INERT.items())
 def test_a_key_without_effect_is_told(tmp_path: Path, key: str, text: str) -> None:
-    """What is set and read by nothing yet must not look as if it did something."""
+    """What is set and read by nothing must not look as if it did something."""
     assert inert(loaded(tmp_path, text)) == [key]
 
 
@@ -161,19 +157,9 @@ def test_a_default_that_is_written_down_is_not_told(tmp_path: Path, text: str) -
 
 def test_keys_without_effect_are_told_once_each(tmp_path: Path) -> None:
     """Sorted, however many engines set them."""
-    text = ("loop: {min-residency: 1s, engines: ["
-            "{url: 'http://a', models: [m], slots: 1}, {url: 'http://b', models: [m], slots: 2}]}")
-    assert inert(loaded(tmp_path, text)) == ["loop.engines.slots", "loop.min-residency"]
-
-
-def test_the_shipped_file_marks_the_keys_without_effect() -> None:
-    """Exactly those are called "checked only"."""
-    text = SHIPPED.read_text("utf-8")
-    marked = set(re.findall(r"^ *([\w-]+):.*\(checked only\)$", text, re.MULTILINE))
-    listed = re.findall(r"#\s+\(checked only: ([^)]*)\)", text)
-    marked |= set(re.findall(r"[\w-]+", " ".join(listed)))
-    expected = {key.split(".")[-1] for key in INERT if not key.startswith("loop.queue.")}
-    assert marked == expected | {"queue"}
+    text = ("loop: {engines: [{url: 'http://a', models: [m], pinned: true, stop-timeout: 1s}, "
+            "{url: 'http://b', models: [m], pinned: true}]}")
+    assert inert(loaded(tmp_path, text)) == ["loop.engines.pinned", "loop.engines.stop-timeout"]
 
 
 def test_a_counter_elsewhere_needs_its_package(

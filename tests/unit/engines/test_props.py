@@ -26,9 +26,9 @@ PROPS: dict[str, Any] = {
     "bos_token": "<s>", "build_info": "b11549", "is_sleeping": False,
 }
 FULL = EngineFacts(
-    kind="llama-server", slot_context=4096, chat_template="{{ messages }}", supports_tools=True,
-    vision=True, audio=False, media_marker="<__media_x__>", model_path="/models/m.gguf",
-    ftype="Q4_K - Medium")
+    kind="llama-server", slot_context=4096, slots=4, chat_template="{{ messages }}",
+    supports_tools=True, vision=True, audio=False, media_marker="<__media_x__>",
+    model_path="/models/m.gguf", ftype="Q4_K - Medium")
 LLAMA = EngineFacts("llama-server")
 LOADING = b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}'
 

@@ -10,17 +10,17 @@ from app.gateway import Gateway
 from app.keys import NOBODY, Principal, Scope
 
 
-def caller() -> Principal:
-    """The principal of the current request, as its key was found good."""
-    found: Principal = g.get("caller", NOBODY)
+def principal() -> Principal:
+    """Who makes the current request, as the key was found good."""
+    found: Principal = g.get("principal", NOBODY)
     return found
 
 
 def require(scope: Scope) -> None:
     """Raise GatewayError where the caller's key does not have the scope."""
-    principal = caller()
-    if scope not in principal.scopes:
-        text = f"the key '{principal.name}' lacks the scope '{scope.value}' that this takes"
+    who = principal()
+    if scope not in who.scopes:
+        text = f"the key '{who.name}' lacks the scope '{scope.value}' that this takes"
         raise GatewayError(Kind.SCOPE_MISSING, text)
 
 
@@ -31,22 +31,24 @@ def permit(model: str | None, gateway: Gateway) -> str | None:
     compared with is the registry's name. None means the default model, which is given by name:
     another caller may have changed it a moment later.
     """
-    principal = caller()
-    if principal.every_model:
+    who = principal()
+    if who.every_model:
         return model
     name = gateway.resolve(model)
-    if principal.allows(name):
+    if who.allows(name):
         return name if model is None else model
     meant = "the default model" if model is None else f"the model '{model}'"
-    text = f"the key '{principal.name}' may not use {meant}"
+    text = f"the key '{who.name}' may not use {meant}"
     raise GatewayError(Kind.MODEL_NOT_ALLOWED, text, param="model")
 
 
 def authorised(call: Call, gateway: Gateway) -> Call:
-    """The call in its caller's name, no more urgent than that one may be; raises GatewayError."""
-    principal = caller()
-    model = permit(call.model, gateway)
-    if not principal.name:
+    """The call in its principal's name, no more urgent than that one may ask; raises GatewayError.
+
+    Where there are no keys it stays as it is.
+    """
+    who = principal()
+    if not who.name:
         return call
-    priority = max(call.priority, principal.max_priority)
-    return replace(call, caller=principal.name, model=model, priority=priority)
+    model, priority = permit(call.model, gateway), max(call.priority, who.max_priority)
+    return replace(call, caller=who.name, model=model, priority=priority)
