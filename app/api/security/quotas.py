@@ -10,6 +10,8 @@ from app.api.security.rates import Concurrency, Rates, Standing
 from app.errors import GatewayError, Kind
 
 _PREFIX = "x-ratelimit-"
+_LIMIT, _REMAINING, _RESET = (
+    f"{_PREFIX}{name}-requests" for name in ("limit", "remaining", "reset"))
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,11 @@ def register(app: Flask, quotas: Quotas) -> None:
 
 def _tell(standing: Standing, response: Response) -> None:
     """Add OpenAI's headers, unless an engine speaks of a limit of its own."""
-    if any(name.lower().startswith(_PREFIX) for name, _ in response.headers):
-        return
-    response.headers[f"{_PREFIX}limit-requests"] = str(standing.limit)
-    response.headers[f"{_PREFIX}remaining-requests"] = str(standing.remaining)
-    response.headers[f"{_PREFIX}reset-requests"] = f"{math.ceil(standing.reset)}s"
+    headers = response.headers
+    if not any(name.lower().startswith(_PREFIX) for name, _ in headers):
+        headers.add_header(_LIMIT, str(standing.limit))
+        headers.add_header(_REMAINING, str(standing.remaining))
+        headers.add_header(_RESET, f"{math.ceil(standing.reset)}s")
 
 
 def _quotas() -> Quotas:
