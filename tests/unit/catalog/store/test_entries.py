@@ -55,6 +55,18 @@ def test_files_of_others_stay(put: Put, tmp_path: Path) -> None:
     assert not listed(tmp_path) and not blobs_in(tmp_path)
 
 
+def test_the_rest_of_an_interrupted_change_goes(put: Put, tmp_path: Path) -> None:
+    """Links that belong to no model, finished or not; a file in the way of a link too."""
+    put("m", {"old.gguf": SMALL, "sub/part.gguf": OTHER})
+    directory = tmp_path / "models" / "m"
+    (directory / "manifest.json").rename(directory / ".manifest.json")
+    (directory / "old.gguf").rename(directory / ".old.gguf")
+    (directory / "m.gguf").write_bytes(b"in the way")
+    put("m", {"m.gguf": PROJECTOR})
+    assert sorted(path.name for path in directory.iterdir()) == ["m.gguf", "manifest.json"]
+    assert listed(tmp_path) == {"m": PROJECTOR}
+
+
 def test_only_a_manifest_of_the_same_files_is_written_alone(put: Put, tmp_path: Path) -> None:
     """Links that are right are not touched."""
     put("m", {"m.gguf": SMALL})
