@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -39,8 +40,12 @@ def die_before(step: int) -> None:
             return made(*arguments, **options)
         return wrapped
 
+    accessor = getattr(pathlib, "_NormalAccessor", None)  # Python 3.10 keeps its own references
     for name in STEPS:
-        setattr(os, name, dying(getattr(os, name)))
+        step_of_os = dying(getattr(os, name))
+        setattr(os, name, step_of_os)
+        if name in ("unlink", "mkdir", "rmdir") and accessor:
+            setattr(accessor, name, staticmethod(step_of_os))
 
 
 def deaths(work: Callable[[Path], None], folder: Path, **environ: str) -> list[Path]:

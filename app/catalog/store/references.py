@@ -1,4 +1,4 @@
-"""Which blobs the models of a registry need."""
+"""Which models a registry has, and which blobs they need; read anew each time, and quietly."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app import jsontext
 from app.catalog.manifest import MAX_BYTES, BadManifest, Entry, parse
+from app.catalog.names import normal
 from app.catalog.store.blobs import BLOB, remove_unclaimed
 
 
@@ -14,9 +15,8 @@ def needed(home: Path) -> set[str]:
 
     A directory without a manifest is no model, and needs none.
     """
-    models = home / "models"
     found: set[str] = set()
-    for directory in models.iterdir() if models.is_dir() else ():
+    for directory in _directories(home):
         if (directory / "manifest.json").exists():
             found.update(_linked(directory))
             found.update(_named(directory))
@@ -43,6 +43,15 @@ def remove_unneeded(home: Path, blobs: Iterable[str]) -> None:
         remove_unclaimed(home / "blobs" / name)
 
 
+def find(home: Path, name: str) -> Entry | None:
+    """The model of that name, as ``Registry.find`` gives it; None where there is none."""
+    for directory in _directories(home):
+        entry = read(directory)
+        if entry and normal(entry.name) == normal(name):
+            return entry
+    return None
+
+
 def read(directory: Path) -> Entry | None:
     """The model in a directory; None where there is none, or only a damaged manifest."""
     path = directory / "manifest.json"
@@ -51,6 +60,11 @@ def read(directory: Path) -> Entry | None:
             return parse(file.read(MAX_BYTES), directory, path.stat().st_mtime)
     except (BadManifest, OSError):
         return None
+
+
+def _directories(home: Path) -> list[Path]:
+    models = home / "models"
+    return sorted(models.iterdir()) if models.is_dir() else []
 
 
 def _linked(directory: Path) -> set[str]:
