@@ -11,7 +11,7 @@ from typing import Any
 
 from app.catalog.manifest import FileEntry
 from app.catalog.problems import CatalogError, WrongContent, of_disk
-from app.catalog.store import disk, entries, locks
+from app.catalog.store import disk, entries, locks, references
 from app.catalog.store.blobs import Blobs
 from app.catalog.store.manifests import Origin, manifest
 from app.launcher.download import DownloadError, download
@@ -74,7 +74,7 @@ def _say_waiting() -> None:
 
 
 def _present(path: Path, model: DemoModel) -> bool:
-    listed = path.with_name(entries.MANIFEST)
+    listed = path.with_name(references.MANIFEST)
     return listed.is_file() and path.is_file() and path.stat().st_size == model.size
 
 

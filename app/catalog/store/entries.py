@@ -11,8 +11,8 @@ from app.catalog.names import directory_of, normal, require_usable
 from app.catalog.problems import BadFile, CannotWrite, NameTaken, NotFound, of_disk, shown
 from app.catalog.store import disk, locks, references
 from app.catalog.store.manifests import manifest, origin_of
+from app.catalog.store.references import MANIFEST
 
-MANIFEST = "manifest.json"
 _WRITTEN = ".manifest.json"
 
 

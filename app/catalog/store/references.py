@@ -7,7 +7,10 @@ from pathlib import Path
 from app import jsontext
 from app.catalog.manifest import MAX_BYTES, BadManifest, Entry, parse
 from app.catalog.names import normal
+from app.catalog.signature import signature
 from app.catalog.store.blobs import BLOB, remove_unclaimed
+
+MANIFEST = "manifest.json"
 
 
 def needed(home: Path) -> set[str]:
@@ -17,7 +20,7 @@ def needed(home: Path) -> set[str]:
     """
     found: set[str] = set()
     for directory in _directories(home):
-        if (directory / "manifest.json").exists():
+        if (directory / MANIFEST).exists():
             found.update(_linked(directory))
             found.update(_named(directory))
     return found
@@ -54,12 +57,20 @@ def find(home: Path, name: str) -> Entry | None:
 
 def read(directory: Path) -> Entry | None:
     """The model in a directory; None where there is none, or only a damaged manifest."""
-    path = directory / "manifest.json"
     try:
-        with path.open("rb") as file:
-            return parse(file.read(MAX_BYTES), directory, path.stat().st_mtime)
+        path = directory / MANIFEST
+        return parse(_raw(directory), directory, path.stat().st_mtime)
     except (BadManifest, OSError):
         return None
+
+
+def _raw(directory: Path) -> bytes:
+    """The manifest's bytes; raises OSError. Never waits for what is no file."""
+    path = directory / MANIFEST
+    if signature(path) is None:
+        raise FileNotFoundError(path)
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def _directories(home: Path) -> list[Path]:
@@ -78,8 +89,7 @@ def _target(link: Path) -> str:
 def _named(directory: Path) -> set[str]:
     """By the manifest alone, whatever else is wrong with it."""
     try:
-        raw = (directory / "manifest.json").read_bytes()[:MAX_BYTES]
-        files = jsontext.decode(raw)["files"]
+        files = jsontext.decode(_raw(directory))["files"]
         return {f"sha256-{file['sha256']}" for file in files}
     except (OSError, jsontext.JsonError, LookupError, TypeError):
         return set()
