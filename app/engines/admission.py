@@ -157,8 +157,8 @@ class Admission:
             if ticket.error:
                 return  # it lost its place when it got the error
             self._slots.withdraw(ticket, self._clock())
-            needed = self._slots.needed
-        if not needed:
+            held = self._slots.held
+        if not held:
             self._on_news()
 
     def _leave(self, call: Call, began: float) -> None:
@@ -167,6 +167,6 @@ class Admission:
             if call.takes_slot:
                 self.service.note(now - began)
             self._slots.give_back(call.takes_slot, now)
-            needed = self._slots.needed
-        if not needed:
+            held = self._slots.held
+        if not held:
             self._on_news()

@@ -63,7 +63,8 @@ IDLE = [
     ("pinned", [idle("a", 1.0, keep=10.0, pinned=True)], Plan()),
     ("never busy for too long", [busy("a", 0.0, keep=10.0)], Plan()),
     ("starting", [starting("a", keep=0.0)], Plan()),
-    ("stopping", [stopping("a", keep=0.0)], Plan()),
+    ("stopping", [stopping("a", keep=0.0, unused_since=1.0)], Plan()),
+    ("stopped", [stopped("a", keep=0.0, unused_since=1.0)], Plan()),
     ("for another one", [idle("a", 90.0, 2, keep=10.0), wanted("b", 1.0)], Plan(stop=["a"])),
 ]
 
