@@ -5,10 +5,15 @@ from datetime import datetime, timezone
 
 from flask import Flask
 
-from app.api import engines, errors, native, ops, place, request_id, server_timing, upstream
+from app.api import (
+    engines, errors, native, ops, place, request_id, security, server_timing, upstream,
+)
 from app.api.juno import routes as juno
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
+from app.api.security.browsers import Browsers
+from app.api.security.quotas import Quotas
+from app.api.security.rates import Concurrency, Rates
 from app.api.services import Services
 from app.catalog.facts import FactsCache
 from app.catalog.registry import Registry
@@ -23,6 +28,9 @@ from app.engines.status import Status
 from app.engines.stock import Stock
 from app.engines.supervisor import Supervisor
 from app.gateway import Gateway, Lasting, Names, Routes
+from app.hosts import AllowedHosts
+from app.keys import KeyRing
+from app.origins import AllowedOrigins
 from app.settings import EngineSettings, LoopSettings, Settings
 
 
@@ -43,7 +51,7 @@ class Assembly:
     """
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
-        """``home`` and the number of threads are those of ``settings`` for good."""
+        """Home, threads and the storage of rates are those of ``settings`` for good."""
         loop, threads = settings.loop, settings.server.threads
         self._clock = clock
         self._facts = FactsCache()
@@ -51,6 +59,7 @@ class Assembly:
         self._lasting = Lasting(
             Registry(loop.home), Supervisor(policy), LoadedModels(policy.keep_alive, clock), policy)
         self._owners = Owners(Stock(policy, threads), self._lasting.supervisor)
+        self._quotas = Quotas(Rates(settings.server.rate_storage), Concurrency())
         self._around = Surroundings(self._lasting.registry, self._facts, loop.home, threads)
         self.gateway = Gateway(self.routes(settings), self._lasting, threads)
 
@@ -69,12 +78,21 @@ class Assembly:
         app = Flask("loop-gateway", static_folder=None)
         app.url_map.merge_slashes = False  # a model name may hold two slashes
         app.config["MAX_BODY"] = settings.server.max_body
+        app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
         app.extensions["loop"] = Services(self.gateway, self._lasting.registry, self._facts)
-        _register(app, settings)
+        _register(app, settings, self._guard(settings))
         return app
 
+    def _guard(self, settings: Settings) -> security.Guard:
+        server = settings.server
+        return security.Guard(
+            Browsers(AllowedHosts(server.address, server.allowed_hosts),
+                     AllowedOrigins(server.cors_origins)),
+            KeyRing(settings.keys, matching=lambda globs: Served(globs).matches),
+            self._quotas, self._clock)
 
-def _register(app: Flask, settings: Settings) -> None:
+
+def _register(app: Flask, settings: Settings, guard: security.Guard) -> None:
     optional = settings.loop.default_model is not None
     app.register_blueprint(openai.blueprint(model_optional=optional))
     app.register_blueprint(juno.blueprint(model_optional=optional))
@@ -83,6 +101,7 @@ def _register(app: Flask, settings: Settings) -> None:
     app.register_blueprint(upstream.blueprint())
     app.register_blueprint(engines.blueprint())
     app.register_blueprint(ops.blueprint())
+    security.register(app, guard)
     request_id.register(app)
     place.register(app)
     server_timing.register(app)

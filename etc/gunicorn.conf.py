@@ -26,6 +26,7 @@ graceful_timeout = master.longest_end(_settings)
 control_socket_disable = True  # it would lie open under the user's home
 keepalive = 75
 limit_request_line = 8190
+limit_request_field_size = 131072  # so that a key of any length is judged as one
 accesslog = None
 proc_name = "loop-gateway"
 

@@ -1,12 +1,10 @@
 """How model names compare, and which ones a model can have.
 
-They compare without regard to case, a name without a tag has the tag latest, and the address of
-the hub before a name makes no difference: that is how Ollama's clients write what comes from it.
+They compare without regard to case, and a name without a tag has the tag latest.
 """
 
 from app.catalog.problems import BadName, shown
 
-HUBS = ("hf.co", "huggingface.co")
 _DEFAULT_TAG = "latest"
 _LONGEST = 200  # bytes of a directory's name; file systems allow 255
 
@@ -18,9 +16,7 @@ def tagged(name: str) -> str:
 
 def normal(name: str) -> str:
     """The one form that all spellings of a name share."""
-    lower = tagged(name).lower()
-    hub, _, below = lower.partition("/")
-    return below if hub in HUBS and "/" in below else lower
+    return tagged(name).lower()
 
 
 def directory_of(name: str) -> str:

@@ -1,8 +1,10 @@
 """How far something is that takes a while: what a progress bar and a stream of events show."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeAlias
 
 _INTERVAL = 0.1  # s between two events of the same kind
 
@@ -28,16 +30,25 @@ class Progress:
         return self.completed >= self.total
 
 
-def thinned(events: Iterable[Progress]) -> Iterator[Progress]:
+Events: TypeAlias = Generator[Progress, None, None]
+
+
+def thinned(events: Events) -> Events:
     """The events without those that follow one of the same status and file too soon.
 
-    What is new, and the last of each, is always there, once.
+    What is new, and the last of each, is always there, once. Closing it closes ``events``.
     """
     shown: Progress | None = None
     since = 0.0
-    for event in events:
-        same = shown and (shown.status, shown.digest) == (event.status, event.digest)
-        if event == shown or same and not event.finished and time.monotonic() - since < _INTERVAL:
-            continue
-        shown, since = event, time.monotonic()
-        yield event
+    with closing(events):
+        for event in events:
+            if event == shown or time.monotonic() - since < _INTERVAL and _continues(shown, event):
+                continue
+            shown, since = event, time.monotonic()
+            yield event
+
+
+def _continues(shown: Progress | None, event: Progress) -> bool:
+    """Whether an event says of the same thing that it is a little further."""
+    return (shown is not None and not event.finished
+            and (shown.status, shown.file) == (event.status, event.file))

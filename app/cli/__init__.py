@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from app import jsontext
 from app.catalog.problems import BadName, CatalogError
-from app.cli import add, check_config, gc, listing, pull, remove, verify
+from app.cli import add, check_config, gc, keys, listing, pull, remove, verify
 from app.config import ConfigError
 
 # Each module has add_to(commands), which adds a parser with ``run``: the parsed arguments → the
 # exit status.
-_COMMANDS = (check_config, pull, add, listing, remove, verify, gc)
+_COMMANDS = (check_config, pull, add, listing, remove, verify, gc, keys)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

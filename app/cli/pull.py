@@ -4,7 +4,7 @@ import argparse
 from dataclasses import replace
 
 from app.catalog.hub.pull import Wanted, pull
-from app.catalog.hub.reference import MAIN, parse
+from app.catalog.hub.reference import parse
 from app.cli.command import Commands, command, home
 from app.cli.events import follow
 
@@ -26,7 +26,7 @@ def add_to(commands: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     reference = parse(arguments.model)
     if arguments.revision:
-        reference = replace(reference, revision=arguments.revision or MAIN)
+        reference = replace(reference, revision=arguments.revision)
     wanted = Wanted(reference, arguments.name, arguments.check)
     last = follow(pull(home(), wanted), arguments.json)
     if not arguments.json:

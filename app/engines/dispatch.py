@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from app.call import Call, Passing, Reply
 from app.engines.admission import Full
@@ -16,7 +17,6 @@ from app.errors import GatewayError, Kind
 
 # What an engine cannot have seen: the call may go to another one.
 _UNSEEN = (Kind.ENGINE_UNAVAILABLE, Kind.ENGINE_NOT_READY)
-_LOADING_PAUSE = 0.25  # s before an engine that calls itself ready is asked again
 
 
 class _StillLoading(GatewayError):
@@ -88,7 +88,8 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
     if isinstance(reply.pieces, list):
         engine.answered()
         return reply
-    return replace(reply, pieces=_watched(engine, client, reply))
+    finish = partial(_finished, engine, reply)
+    return replace(reply, pieces=_watched(engine, client, reply), finish=finish)
 
 
 def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[bytes]:
@@ -101,21 +102,27 @@ def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[byt
     engine.answered()
 
 
+def _finished(engine: Engine, reply: Reply) -> None:
+    """The stream has said that it is over: the rest of it is of no interest."""
+    reply.finish()
+    engine.answered()
+
+
 def _when_loaded(
     engine: Engine, client: EngineClient, call: Call, departure: Departure, reply: Reply
 ) -> Reply:
-    """The answer once the engine has loaded its model: it refused the call, so it is sent again."""
+    """The answer once the engine has loaded its model: it refused the call, so it is sent again.
+
+    What it says then is passed on where its /health has not said that it was loading.
+    """
     began = time.monotonic()
     until = engine.loading.deadline()
     try:
-        while says_loading(reply):
+        waited = True
+        while waited and says_loading(reply) and time.monotonic() < until:
+            waited = engine.loading.wait(departure, until)
             reply.close()
-            engine.loading.wait(departure, until)
             reply = client.send(call, departure)
-            if says_loading(reply):
-                if time.monotonic() >= until:
-                    break
-                time.sleep(_LOADING_PAUSE)
     finally:
         call.timing.load += time.monotonic() - began
     return reply

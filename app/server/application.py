@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from app.config import effective, files, inert, load
@@ -19,9 +20,11 @@ class Application:
 
     def __init__(self, environ: Mapping[str, str], clock: Clock = utc_now) -> None:
         """Raises ConfigError. Starts nothing."""
+        self._keys_file: list[Path] = []
         self._reloader = Reloader(  # made first: what changes while it is read has changed
-            lambda: files(environ), lambda: self.adopt(load(environ)))
+            lambda: [*files(environ), *self._keys_file], lambda: self.adopt(load(environ)))
         self._settings = load(environ)
+        self._keys_file = _keys_file(self._settings)
         self._assembly = Assembly(self._settings, clock)
         self._gateway = self._assembly.gateway
         self._app = self._assembly.app(self._settings)
@@ -57,7 +60,7 @@ class Application:
         self._gateway.adopt(routes)
         self._app = app
         log.info("the configuration is read again; %s", _difference(self._settings, made))
-        self._settings = made
+        self._settings, self._keys_file = made, _keys_file(made)
 
     def drain(self) -> None:
         """Take no more calls; those that run go on."""
@@ -72,6 +75,10 @@ class Application:
         """End all engines that the gateway started; blocks until they are gone."""
         self.drain()
         self._gateway.close(hastily)
+
+
+def _keys_file(settings: Settings) -> list[Path]:
+    return [settings.keys_file] if settings.keys_file else []
 
 
 def _difference(before: Settings, after: Settings) -> str:

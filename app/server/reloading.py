@@ -27,6 +27,8 @@ class Changes:
     def settled(self) -> bool:
         """Whether the files have changed, and not again since this was asked the last time."""
         before, self._seen = self._seen, self._look()
+        # One that the configuration did not name before has been read together with that.
+        self._known = {path: self._known.get(path, seen) for path, seen in self._seen.items()}
         if self._seen != before or self._seen == self._known:
             return False
         self._known = self._seen
@@ -36,8 +38,8 @@ class Changes:
         """As the files are now they have not changed."""
         self._known = self._seen = self._look()
 
-    def _look(self) -> list[Signature | None]:
-        return [signature(path) for path in self._paths()]
+    def _look(self) -> dict[Path, Signature | None]:
+        return {path: signature(path) for path in self._paths()}
 
 
 class Reloader:

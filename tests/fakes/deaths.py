@@ -3,14 +3,15 @@
     python -m tests.fakes.deaths MODULE:FUNCTION FOLDER
 
 runs FUNCTION(FOLDER/0), FUNCTION(FOLDER/1) … each in a process of its own that dies before step 0,
-step 1 … until one of them comes to its end, and prints how many died. Where there is a directory
-FOLDER/before, each of these is a copy of it first.
+step 1 … until one of them comes to its end, and prints how many died. FUNCTION(FOLDER/whole) comes
+first, undisturbed. Where there is a directory FOLDER/before, each of these is a copy of it.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -39,8 +40,12 @@ def die_before(step: int) -> None:
             return made(*arguments, **options)
         return wrapped
 
+    accessor = getattr(pathlib, "_NormalAccessor", None)  # Python 3.10 keeps its own references
     for name in STEPS:
-        setattr(os, name, dying(getattr(os, name)))
+        step_of_os = dying(getattr(os, name))
+        setattr(os, name, step_of_os)
+        if name in ("unlink", "mkdir", "rmdir") and accessor:
+            setattr(accessor, name, staticmethod(step_of_os))
 
 
 def deaths(work: Callable[[Path], None], folder: Path, **environ: str) -> list[Path]:
@@ -53,11 +58,9 @@ def deaths(work: Callable[[Path], None], folder: Path, **environ: str) -> list[P
 
 
 def _run(work: Callable[[Path], None], folder: Path) -> int:
-    before = folder / "before"
+    work(_prepared(folder, "whole"))  # so that nothing is imported in each process again
     for step in count():
-        home = folder / str(step)
-        if before.is_dir():
-            shutil.copytree(before, home, symlinks=True)
+        home = _prepared(folder, str(step))
         process = os.fork()
         if not process:
             die_before(step)
@@ -68,6 +71,12 @@ def _run(work: Callable[[Path], None], folder: Path) -> int:
             assert os.WEXITSTATUS(status) == 0, "it failed instead of being killed"
             return step
     raise AssertionError
+
+
+def _prepared(folder: Path, name: str) -> Path:
+    if (folder / "before").is_dir():
+        shutil.copytree(folder / "before", folder / name, symlinks=True)
+    return folder / name
 
 
 if __name__ == "__main__":

@@ -74,7 +74,9 @@ class FakeHub:
         self.faults: list[Fault] = []
         self.requests: list[Seen] = []
         self._hub, self._storage = _Server(self), _Server(self)
-        self.url, self.storage_url = self._hub.url, self._storage.url
+        # By another name, because not every version of the library looks at the port.
+        self.url = f"http://127.0.0.1:{self._hub.server_port}"
+        self.storage_url = f"http://localhost:{self._storage.server_port}"
 
     def add(self, repo: str, files: Mapping[str, bytes], **options: Any) -> Repo:
         """A repository with these files."""
@@ -110,7 +112,6 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, hub: FakeHub) -> None:
         self.hub = hub
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -33,7 +33,9 @@ class Download:
         anew, once. Raises WrongContent, NotFound, HubRefused, HubUnavailable, Cancelled and
         OSError; the bytes stay for the next try, unless they are wrong.
         """
-        yield from self._read(made)
+        for size in made.read_on():
+            self.patience.check()
+            yield self.at(size)
         resumed = made.size > 0
         yield from self._bring(made)
         if resumed and made.sha256 != self.file.sha256:
@@ -44,13 +46,6 @@ class Download:
         except WrongContent as error:
             raise WrongContent(f"what {self.hub.endpoint} sends for {shown(self.file.path)} is "
                                f"not what it lists: {error}; start again later") from error
-
-    def _read(self, made: Partial) -> Iterator[Progress]:
-        for size in made.read_on():
-            self.patience.check()
-            yield self.at(size)
-        if made.size > self.file.size:
-            made.restart()
 
     def _bring(self, made: Partial) -> Iterator[Progress]:
         tries = 0

@@ -14,9 +14,8 @@ from app.catalog.hub.selection import Selection, select
 from app.catalog.manifest import FileEntry
 from app.catalog.names import require_usable
 from app.catalog.problems import BadFile, HubUnavailable, of_disk
-from app.catalog.progress import Progress, thinned
-from app.catalog.registry import Registry
-from app.catalog.store import disk, entries, file_set, partial
+from app.catalog.progress import Events, Progress, thinned
+from app.catalog.store import disk, entries, file_set, partial, references
 from app.catalog.store.blobs import Blobs
 from app.catalog.store.hashing import sha256_of
 from app.catalog.store.manifests import Origin, manifest
@@ -38,7 +37,7 @@ class Wanted:
 
 
 def pull(home: Path, wanted: Wanted, hub: Hub | None = None,
-         patience: Patience | None = None) -> Iterator[Progress]:
+         patience: Patience | None = None) -> Events:
     """Bring a model into the registry, in place of one of its name; the events are Ollama's.
 
     However it ends, the registry lists the model as it was, or whole; what has been downloaded
@@ -48,7 +47,7 @@ def pull(home: Path, wanted: Wanted, hub: Hub | None = None,
     return thinned(_pull(home, wanted, hub, patience or Patience()))
 
 
-def _pull(home: Path, wanted: Wanted, hub: Hub | None, patience: Patience) -> Iterator[Progress]:
+def _pull(home: Path, wanted: Wanted, hub: Hub | None, patience: Patience) -> Events:
     if wanted.name:
         require_usable(wanted.name)
     work = _Work(hub or Hub(), patience, wanted)
@@ -135,7 +134,7 @@ def _told_by_file(blobs: Blobs, selection: Selection) -> str:
 
 def _is_listed(home: Path, made: dict[str, Any]) -> bool:
     """Whether the registry has this very model, so that nothing is to be written."""
-    entry = Registry(home).find(made["name"])
+    entry = references.find(home, made["name"])
     if not entry or entry.modelfile or not all(
             (entry.directory / file.path).is_file() for file in entry.files):
         return False

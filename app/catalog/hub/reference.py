@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from app.catalog.names import HUBS
 from app.catalog.problems import BadName, shown
 
 MAIN = "main"
+_HUBS = ("hf.co", "huggingface.co")
 _PART = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?")
 _FOLDERS = ("blob", "resolve", "tree", "raw")  # in the addresses of a repository's pages
 _NO_TAG = "latest"  # what Ollama's clients put where no tag was given
@@ -45,7 +45,7 @@ def parse(text: str) -> Reference:
 def _below_hub(text: str) -> str:
     bare = re.sub(r"^https?://", "", text, flags=re.IGNORECASE)
     host, _, rest = bare.partition("/")
-    if host.lower() in HUBS:
+    if host.lower() in _HUBS:
         return rest.partition("?")[0].partition("#")[0]
     if bare != text:
         raise _bad(text)

@@ -9,11 +9,10 @@ from typing import Any
 from app.catalog.manifest import Entry
 from app.catalog.names import directory_of, normal, require_usable
 from app.catalog.problems import BadFile, CannotWrite, NameTaken, NotFound, of_disk, shown
-from app.catalog.registry import Registry
 from app.catalog.store import disk, locks, references
 from app.catalog.store.manifests import manifest, origin_of
+from app.catalog.store.references import MANIFEST
 
-MANIFEST = "manifest.json"
 _WRITTEN = ".manifest.json"
 
 
@@ -24,7 +23,7 @@ def directory(home: Path, name: str) -> Path:
 
 def find(home: Path, name: str) -> Entry:
     """The model of that name; raises NotFound."""
-    entry = Registry(home).find(name)
+    entry = references.find(home, name)
     if not entry:
         raise NotFound(f"there is no model '{shown(name)}' in {home}")
     return entry
@@ -39,7 +38,7 @@ def put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
     require_usable(made["name"])
     with of_disk(home), locks.registry(home):
         require_place(home, made["name"], replacing)
-        _put(home, made, Registry(home).find(made["name"]))
+        _put(home, made, references.find(home, made["name"]))
 
 
 def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
@@ -65,7 +64,7 @@ def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
 
 def require_place(home: Path, name: str, replacing: bool = True) -> Path:
     """Where a model of that name lies or would lie; raises NameTaken as ``put`` does."""
-    before = Registry(home).find(name)
+    before = references.find(home, name)
     if before and not replacing:
         raise NameTaken(f"there is a model '{before.name}' already: remove it first, or choose "
                         "another name")
@@ -173,7 +172,7 @@ def copy(home: Path, source: str, destination: str) -> None:
             return
         require_blobs(home, entry)
         made = manifest(destination, origin_of(entry), entry.quant, entry.files, entry.modelfile)
-        _put(home, made, Registry(home).find(destination))
+        _put(home, made, references.find(home, destination))
 
 
 def require_blobs(home: Path, entry: Entry) -> None:

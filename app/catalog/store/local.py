@@ -1,6 +1,6 @@
 """Files of this machine, made models of the registry."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -11,7 +11,7 @@ from app.catalog.file_names import base_of, is_gguf, is_projector, label_of, spl
 from app.catalog.manifest import FileEntry
 from app.catalog.names import require_usable
 from app.catalog.problems import BadFile, BadName, WrongContent, of_disk, shown
-from app.catalog.progress import Progress, thinned
+from app.catalog.progress import Events, Progress, thinned
 from app.catalog.signature import signature
 from app.catalog.store import disk, entries, file_set
 from app.catalog.store.blobs import Blobs
@@ -33,7 +33,7 @@ class Wanted:
     copied: bool = False
 
 
-def add(home: Path, wanted: Wanted, cancelled: Event | None = None) -> Iterator[Progress]:
+def add(home: Path, wanted: Wanted, cancelled: Event | None = None) -> Events:
     """Put the files into the registry; the events tell how far that is.
 
     Raises BadFile for what is no whole GGUF file, BadName, NameTaken, NoSpace, CannotWrite and
@@ -42,7 +42,7 @@ def add(home: Path, wanted: Wanted, cancelled: Event | None = None) -> Iterator[
     return thinned(_add(home, wanted, cancelled or Event()))
 
 
-def _add(home: Path, wanted: Wanted, cancelled: Event) -> Iterator[Progress]:
+def _add(home: Path, wanted: Wanted, cancelled: Event) -> Events:
     paths = _all_parts(wanted.file) + ([wanted.projector] if wanted.projector else [])
     metadata = [gguf_whole.require(path) for path in paths]
     quant = label_of(wanted.file.name) or gguf_whole.quantization_of(metadata[0])

@@ -1,4 +1,4 @@
-"""Which blobs the models of a registry need."""
+"""Which models a registry has, and which blobs they need; read anew each time, and quietly."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,11 @@ from pathlib import Path
 
 from app import jsontext
 from app.catalog.manifest import MAX_BYTES, BadManifest, Entry, parse
+from app.catalog.names import normal
+from app.catalog.signature import signature
 from app.catalog.store.blobs import BLOB, remove_unclaimed
+
+MANIFEST = "manifest.json"
 
 
 def needed(home: Path) -> set[str]:
@@ -14,10 +18,9 @@ def needed(home: Path) -> set[str]:
 
     A directory without a manifest is no model, and needs none.
     """
-    models = home / "models"
     found: set[str] = set()
-    for directory in models.iterdir() if models.is_dir() else ():
-        if (directory / "manifest.json").exists():
+    for directory in _directories(home):
+        if (directory / MANIFEST).exists():
             found.update(_linked(directory))
             found.update(_named(directory))
     return found
@@ -43,14 +46,36 @@ def remove_unneeded(home: Path, blobs: Iterable[str]) -> None:
         remove_unclaimed(home / "blobs" / name)
 
 
+def find(home: Path, name: str) -> Entry | None:
+    """The model of that name, as ``Registry.find`` gives it; None where there is none."""
+    for directory in _directories(home):
+        entry = read(directory)
+        if entry and normal(entry.name) == normal(name):
+            return entry
+    return None
+
+
 def read(directory: Path) -> Entry | None:
     """The model in a directory; None where there is none, or only a damaged manifest."""
-    path = directory / "manifest.json"
     try:
-        with path.open("rb") as file:
-            return parse(file.read(MAX_BYTES), directory, path.stat().st_mtime)
+        path = directory / MANIFEST
+        return parse(_raw(directory), directory, path.stat().st_mtime)
     except (BadManifest, OSError):
         return None
+
+
+def _raw(directory: Path) -> bytes:
+    """The manifest's bytes; raises OSError. Never waits for what is no file."""
+    path = directory / MANIFEST
+    if signature(path) is None:
+        raise FileNotFoundError(path)
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _directories(home: Path) -> list[Path]:
+    models = home / "models"
+    return sorted(models.iterdir()) if models.is_dir() else []
 
 
 def _linked(directory: Path) -> set[str]:
@@ -64,8 +89,7 @@ def _target(link: Path) -> str:
 def _named(directory: Path) -> set[str]:
     """By the manifest alone, whatever else is wrong with it."""
     try:
-        raw = (directory / "manifest.json").read_bytes()[:MAX_BYTES]
-        files = jsontext.decode(raw)["files"]
+        files = jsontext.decode(_raw(directory))["files"]
         return {f"sha256-{file['sha256']}" for file in files}
     except (OSError, jsontext.JsonError, LookupError, TypeError):
         return set()

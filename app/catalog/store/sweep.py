@@ -7,7 +7,8 @@ from pathlib import Path
 from app.catalog.problems import of_disk
 from app.catalog.store import locks, references
 from app.catalog.store.blobs import BLOB, remove_unclaimed
-from app.catalog.store.entries import MANIFEST, forget_unfinished
+from app.catalog.store.entries import forget_unfinished
+from app.catalog.store.references import MANIFEST
 
 BLOB_UNUSED, UNFINISHED = "blob", "unfinished"
 

@@ -1,6 +1,7 @@
 """Whether the files of models are still those of their manifests."""
 
 import os
+import stat
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +45,12 @@ def verify(
 
 def _problem_of_size(place: Path, file: FileEntry) -> str:
     try:
-        size = place.stat().st_size
+        found = place.stat()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return "" if size == file.size else f"has {size} bytes instead of {file.size}"
+    if not stat.S_ISREG(found.st_mode):
+        return "is no regular file"
+    return "" if found.st_size == file.size else f"has {found.st_size} bytes, not {file.size}"
 
 
 def _hash(place: Path, file: FileEntry, cancelled: Event) -> Generator[Progress, None, str]:

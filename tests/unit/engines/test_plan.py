@@ -61,9 +61,11 @@ IDLE = [
     ("keep-alive 0 while a call runs", [busy("a", 1.0, keep=0.0)], Plan()),
     ("for ever", [idle("a", 1.0, keep=math.inf)], Plan()),
     ("pinned", [idle("a", 1.0, keep=10.0, pinned=True)], Plan()),
-    ("looked at when it may have been idle for long enough", [busy("a", 0.0, keep=10.0)], Plan(look_at=110.0)),
+    ("looked at when it may have been idle for so long", [busy("a", 0.0, keep=10.0)],
+     Plan(look_at=110.0)),
     ("starting", [starting("a", keep=0.0)], Plan()),
-    ("stopping", [stopping("a", keep=0.0)], Plan()),
+    ("stopping", [stopping("a", keep=0.0, unused_since=1.0)], Plan()),
+    ("stopped", [stopped("a", keep=0.0, unused_since=1.0)], Plan()),
     ("for another one", [idle("a", 90.0, 2, keep=10.0), wanted("b", 1.0)], Plan(stop=["a"])),
 ]
 

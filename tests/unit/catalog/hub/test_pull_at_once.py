@@ -8,7 +8,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+
+import pytest
 
 from app.catalog.hub.client import Hub
 from app.catalog.hub.patience import Patience
@@ -17,7 +20,9 @@ from app.catalog.hub.reference import parse
 from app.catalog.problems import Cancelled, CatalogError
 from app.catalog.progress import Progress
 from app.catalog.registry import Registry
+from app.catalog.store.blobs import Blobs, put_blob
 from app.catalog.store.entries import remove
+from app.catalog.store.partial import Partial
 from app.catalog.store.sweep import sweep
 from tests.fakes.deaths import ROOT
 from tests.fakes.hub import FakeHub, Fault
@@ -149,6 +154,23 @@ def started(hub: FakeHub, home: Path) -> subprocess.Popen[str]:
     """A pull of org/m in a process of its own."""
     return subprocess.Popen([sys.executable, "-c", PULL, str(home), "org/m"], cwd=ROOT, text=True,
                             env={**os.environ, "HF_ENDPOINT": hub.url}, stdout=subprocess.PIPE)
+
+
+def test_what_another_one_has_just_finished_is_not_brought(
+        hub: FakeHub, bring: Pull, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look whether it is there and the right to bring it."""
+    hub.add("org/m", {"m-Q8_0.gguf": LARGE})
+    try_open = Blobs.try_open
+
+    def late(self: Blobs, digest: str) -> Partial | None:
+        monkeypatch.setattr(Blobs, "try_open", try_open)
+        put_blob(tmp_path, BytesIO(LARGE), digest)
+        return try_open(self, digest)
+
+    monkeypatch.setattr(Blobs, "try_open", late)
+    bring("org/m")
+    assert not hub.asked("storage") and not list(tmp_path.glob("blobs/.*"))
+    assert Registry(tmp_path).entries()[0].first_file.read_bytes() == LARGE
 
 
 def test_two_processes_at_once(hub: FakeHub, tmp_path: Path) -> None:

@@ -183,10 +183,11 @@ def test_the_token_opens_and_stays_with_the_hub(hub: FakeHub, bring: Pull, tmp_p
 
 
 def test_nothing_else_is_asked(hub: FakeHub, bring: Pull) -> None:
-    """No telemetry: one request for the list, two for a file."""
+    """No telemetry: one request for the list, two for a file, whose bytes come as they are."""
     hub.add("org/m", {"m-Q8_0.gguf": SMALL})
     bring("org/m")
     assert [seen.where for seen in hub.requests] == ["api", "resolve", "storage"]
+    assert hub.asked("storage")[0].headers["Accept-Encoding"] == "identity"
 
 
 @pytest.mark.parametrize(("fault", "said"), [

@@ -12,6 +12,7 @@ import pytest
 from app.catalog.problems import BadName, NoSpace, WrongContent
 from app.catalog.store import disk, locks
 from app.catalog.store.blobs import Blobs, hex_of, present, put_blob, remove_unclaimed
+from tests.fakes.processes import wait_until
 from tests.fakes.whole_gguf import LARGE, SMALL
 from tests.unit.catalog.store.conftest import blobs_in, sha256
 
@@ -109,6 +110,63 @@ def test_a_claimed_blob_stays(tmp_path: Path) -> None:
         assert path and other.claim(sha256(SMALL), len(SMALL)) == path
         assert not remove_unclaimed(path)
     assert remove_unclaimed(path) and not remove_unclaimed(path)
+
+
+def test_a_blob_that_goes_while_it_is_claimed_is_none(tmp_path: Path) -> None:
+    """Whoever removes it has it alone; whoever waits for that finds it gone."""
+    put_blob(tmp_path, BytesIO(SMALL), sha256(SMALL))
+    found: list[Path | None] = []
+    with Blobs(tmp_path) as blobs:
+        path = blobs.path(sha256(SMALL))
+        waiting = threading.Thread(target=lambda: found.append(blobs.claim(sha256(SMALL))))
+        with path.open("rb") as held:
+            assert locks.try_lock(held.fileno())
+            waiting.start()
+            wait_until(lambda: _waits_for(path), "the claim")
+            path.unlink()
+        waiting.join(20)
+    assert found == [None]
+
+
+def _waits_for(path: Path) -> bool:
+    """Whether somebody waits for the lock of that file."""
+    inode = f":{path.stat().st_ino} "
+    listed = Path("/proc/locks").read_text("ascii").splitlines()
+    return any("->" in line and inode in line for line in listed)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_unfinished_blob_that_goes_while_it_is_opened(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool) -> None:
+    """Another one has finished or removed it: what is opened is what is there now."""
+    try_lock = locks.try_lock
+    with Blobs(tmp_path) as blobs:
+        path = blobs.unfinished(DIGEST)
+
+        def late(descriptor: int) -> bool:
+            monkeypatch.setattr(locks, "try_lock", try_lock)
+            path.unlink()
+            if again:
+                path.write_bytes(LARGE)
+            return try_lock(descriptor)
+
+        path.write_bytes(b"old")
+        monkeypatch.setattr(locks, "try_lock", late)
+        made = blobs.try_open(DIGEST)
+        assert made and locks.is_at(made.descriptor, path)
+        assert list(made.read_on()) == ([2**20, len(LARGE)] if again else [])
+        made.close()
+
+
+def test_a_file_is_adopted_once(tmp_path: Path) -> None:
+    """A second time changes nothing, and leaves nothing behind."""
+    file = tmp_path / "file"
+    file.write_bytes(SMALL)
+    for _ in range(2):
+        with Blobs(tmp_path) as blobs:
+            path = blobs.adopt(file, sha256(SMALL))
+        assert path and path.samefile(file)
+        assert blobs_in(tmp_path) == {f"sha256-{sha256(SMALL)}"}
 
 
 def test_a_blob_of_another_size_is_none(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from io import BytesIO
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from app.catalog.registry import Registry
 from app.catalog.store import entries
 from app.catalog.store.blobs import put_blob
 from app.catalog.store.manifests import manifest
+from app.catalog.store.sweep import sweep
 from tests.fakes.deaths import deaths
 from tests.fakes.registry_home import RegistryHome
 from tests.fakes.whole_gguf import OTHER, PROJECTOR, SMALL
@@ -53,6 +55,39 @@ def test_files_of_others_stay(put: Put, tmp_path: Path) -> None:
     entries.remove(tmp_path, "m")
     assert [path.name for path in notes.parent.iterdir()] == ["notes.txt"]
     assert not listed(tmp_path) and not blobs_in(tmp_path)
+
+
+def test_the_rest_of_an_interrupted_change_goes(put: Put, tmp_path: Path) -> None:
+    """Links that belong to no model, finished or not; a file in the way of a link too."""
+    put("m", {"old.gguf": SMALL, "sub/part.gguf": OTHER})
+    directory = tmp_path / "models" / "m"
+    (directory / "manifest.json").rename(directory / ".manifest.json")
+    (directory / "old.gguf").rename(directory / ".old.gguf")
+    (directory / "m.gguf").write_bytes(b"in the way")
+    put("m", {"m.gguf": PROJECTOR})
+    assert sorted(path.name for path in directory.iterdir()) == ["m.gguf", "manifest.json"]
+    assert listed(tmp_path) == {"m": PROJECTOR}
+
+
+def test_an_odd_registry_is_written_all_the_same(put: Put, tmp_path: Path) -> None:
+    """Manifests that are none, circles of links, pipes, names that are no UTF-8: all stay."""
+    models = tmp_path / "models"
+    put("a", {"m.gguf": SMALL})
+    (models / "a" / "loop").symlink_to("..")
+    (models / "x").symlink_to("x")
+    for number, raw in enumerate((b"", b"{", b"[]", b"null", b'{"name":5}', b" " * 2_000_000)):
+        (models / str(number)).mkdir()
+        (models / str(number) / "manifest.json").write_bytes(raw)
+    (models / "pipe").mkdir()
+    os.mkfifo(models / "pipe" / "manifest.json")
+    os.mkdir(os.fsencode(models) + b"/\xff")
+    before = set(models.iterdir())
+    put("b", {"m.gguf": OTHER})
+    entries.copy(tmp_path, "b", "c")
+    entries.remove(tmp_path, "b")
+    assert listed(tmp_path) == {"a": SMALL, "c": OTHER}
+    assert set(models.iterdir()) - {models / "c"} == before
+    assert [each.path.name for each in sweep(tmp_path)] == ["\udcff"]  # empty
 
 
 def test_only_a_manifest_of_the_same_files_is_written_alone(put: Put, tmp_path: Path) -> None:

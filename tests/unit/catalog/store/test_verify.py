@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from threading import Event
 
@@ -35,17 +36,19 @@ def test_good_files_are_good(put: Put, tmp_path: Path) -> None:
 
 
 def test_damaged_files_are_told(put: Put, tmp_path: Path) -> None:
-    """Other bytes, other sizes, and files that are not there."""
+    """Other bytes, other sizes, and what is not there or no file, which is not waited for."""
     for name, data in (("a", SMALL), ("b", OTHER), ("c", LARGE), ("d", PROJECTOR)):
         put(name, {"m.gguf": data})
     blobs = tmp_path / "blobs"
     (blobs / f"sha256-{sha256(SMALL)}").write_bytes(bytes(len(SMALL)))
     (blobs / f"sha256-{sha256(OTHER)}").write_bytes(OTHER[:-1])
     (blobs / f"sha256-{sha256(LARGE)}").unlink()
+    (blobs / f"sha256-{sha256(PROJECTOR)}").unlink()
+    os.mkfifo(blobs / f"sha256-{sha256(PROJECTOR)}")
     assert problems(tmp_path) == [
         f"has other bytes: sha256:{sha256(bytes(len(SMALL)))}",
-        f"has {len(OTHER) - 1} bytes instead of {len(OTHER)}",
-        "cannot be read: No such file or directory", ""]
+        f"has {len(OTHER) - 1} bytes, not {len(OTHER)}",
+        "cannot be read: No such file or directory", "is no regular file"]
 
 
 def test_a_file_without_a_hash_has_its_size_only(registry_home: RegistryHome) -> None:
