@@ -27,8 +27,6 @@ class Changes:
     def settled(self) -> bool:
         """Whether the files have changed, and not again since this was asked the last time."""
         before, self._seen = self._seen, self._look()
-        # One that the configuration did not name before has been read together with that.
-        self._known = {path: self._known.get(path, seen) for path, seen in self._seen.items()}
         if self._seen != before or self._seen == self._known:
             return False
         self._known = self._seen
@@ -37,6 +35,10 @@ class Changes:
     def forget(self) -> None:
         """As the files are now they have not changed."""
         self._known = self._seen = self._look()
+
+    def meet(self) -> None:
+        """Files that are named only now have not changed: they have just been read."""
+        self._known = {path: self._known.get(path, seen) for path, seen in self._look().items()}
 
     def _look(self) -> dict[Path, Signature | None]:
         return {path: signature(path) for path in self._paths()}
@@ -58,7 +60,8 @@ class Reloader:
         self._words: SimpleQueue[object] = SimpleQueue()
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Begin to watch, also what the configuration that has been read now names."""
+        self._changes.meet()
         threading.Thread(target=self._run, name="reloader", daemon=True).start()
 
     def ask(self) -> None:
@@ -76,6 +79,7 @@ class Reloader:
             elif not self._changes.settled():
                 continue
             self._try()
+            self._changes.meet()
 
     def _next(self) -> object:
         try:

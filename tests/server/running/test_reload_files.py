@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,30 @@ def test_many_signals_at_once(gateway: GatewayProcess, engine: RawEngine) -> Non
     for _ in range(200):
         os.kill(gateway.pid, signal.SIGHUP)
     wait_until(lambda: chat(gateway.url, "many").status == 200, "the new configuration")
+
+
+def test_keys_change(tmp_path: Path, shared_engine: RawEngine, engine: RawEngine) -> None:
+    """Also in a file of their own, which is looked at like the others."""
+    keys = tmp_path / "keys.yml"
+
+    def let_in(name: str) -> None:
+        new = tmp_path / "keys.new"
+        new.write_text(f"- {{name: {name}, sha256: {sha256(name.encode()).hexdigest()}}}\n")
+        new.chmod(0o600)
+        new.replace(keys)
+
+    let_in("ann")
+    settings = {"keys-file": str(keys),
+                "loop": {"engines": [{"url": shared_engine.url, "models": ["m"]}]}}
+    with GatewayProcess(tmp_path, settings) as gateway:
+        assert [asked(gateway, name) for name in ("ann", "bob")] == [200, 401]
+        after(gateway, lambda: let_in("bob"))
+        assert [asked(gateway, name) for name in ("ann", "bob")] == [401, 200]
+        keys.chmod(0o644)
+        assert "is open to others than its owner" in hang_up(gateway) + gateway.log()
+        assert asked(gateway, "bob") == 200
+
+
+def asked(gateway: GatewayProcess, key: str) -> int:
+    """The status of a chat with this key."""
+    return chat(gateway.url, "m", headers=[("Authorization", f"Bearer {key}")]).status
