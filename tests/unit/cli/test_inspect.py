@@ -92,7 +92,8 @@ def test_types_and_shapes(run_json: RunJson, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "why"), [
     (b"GGML", "not a GGUF file"), (FILE[:20], "the file ends inside"),
-    (FILE[:4] + b"\x09" + FILE[5:], "GGUF version 9 is not supported"), (None, "No such file")])
+    (FILE[:4] + b"\x09" + FILE[5:], "GGUF version 9 is not supported"), (None, "No such file")],
+    ids=["other", "cut", "new", "gone"])
 def test_what_is_no_gguf_file_is_told(
         run: Run, tmp_path: Path, content: bytes | None, why: str) -> None:
     """In a sentence, with exit status 1; as JSON too."""
