@@ -31,6 +31,7 @@ def managed_failures(gateway: ManagedGateway) -> Iterator[str]:
     for _ in range(ROUNDS):
         for pid in gateway.programs("m"):
             os.kill(pid, signal.SIGKILL)
+        gateway.wait_for_state("m", "failed")
         succeeds(chat(gateway.url, "m"))
     yield "an engine is killed"
     for _ in range(ROUNDS):
