@@ -16,8 +16,8 @@ from app.engines.router import best
 from app.errors import GatewayError, Kind
 
 # What an engine cannot have seen: the call may go to another one.
-_TRIES = 3  # at an engine that says by turns that it is ready and that it is loading
 _UNSEEN = (Kind.ENGINE_UNAVAILABLE, Kind.ENGINE_NOT_READY)
+_TRIES = 3  # at an engine that says by turns that it is ready and that it is loading
 
 
 class _StillLoading(GatewayError):
