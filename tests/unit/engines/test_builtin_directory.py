@@ -25,10 +25,12 @@ def command(home: Path, *words: str) -> EngineCommand:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory: not the project's, but with a package of the same name in it."""
+    """The working directory: not the project's, but with a module of the engine's name in it."""
     directory = tmp_path / "elsewhere"
-    (directory / "app").mkdir(parents=True)
+    (directory / "app" / "engines").mkdir(parents=True)
     (directory / "app" / "__init__.py").touch()
+    (directory / "app" / "engines" / "__init__.py").touch()
+    (directory / "app" / "engines" / "builtin.py").write_text("raise SystemExit('not this one')")
     monkeypatch.chdir(directory)
     return directory
 
