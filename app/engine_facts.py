@@ -20,6 +20,7 @@ class EngineFacts:
     supports_tools: bool | None = None  # whether that template takes tools
     vision: bool = False
     audio: bool = False
+    bos_token: str = ""  # the text of the token that may begin a prompt
     media_marker: str = ""  # stands for an image or a sound in the prompt of /completion
     model_path: str = ""  # on the engine's machine
     ftype: str = ""  # the quantisation in llama.cpp's words

@@ -43,13 +43,18 @@ class ModelFacts:
         """64 hex digits: the SHA-256 of the first file, where the manifest has it.
 
         Otherwise a hash of what is known of the model, so that it is the same after a restart,
-        no other model's, and another one once the model can do something else.
+        no other model's, and another one once the model can do something else. With a projector
+        it is a hash of both: clients remember by digest what a model can do.
         """
         told = self.entry.first.sha256.lower()
-        if _SHA256.fullmatch(told):
+        beside = projector_of(self.entry) if self.projector else None
+        if _SHA256.fullmatch(told) and not beside:
             return told
-        known = [normal(self.entry.name), self.entry.size, self.parameters, self.quantization(),
-                 sorted(self.capabilities()), self.context_length()]
+        known = [told] if _SHA256.fullmatch(told) else [
+            normal(self.entry.name), self.entry.size, self.parameters, self.quantization(),
+            sorted(self.capabilities()), self.context_length()]
+        if beside and self.projector:
+            known += [beside.sha256.lower(), beside.size, self.projector.values]
         return hashlib.sha256(jsontext.encode(known)).hexdigest()
 
     @cached_property

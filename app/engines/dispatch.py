@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from app.call import Call, Passing, Reply
 from app.engines.admission import Full
@@ -88,7 +89,8 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
     if isinstance(reply.pieces, list):
         engine.answered()
         return reply
-    return replace(reply, pieces=_watched(engine, client, reply))
+    finish = partial(_finished, engine, reply)
+    return replace(reply, pieces=_watched(engine, client, reply), finish=finish)
 
 
 def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[bytes]:
@@ -98,6 +100,12 @@ def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[byt
     except GatewayError as error:
         note(engine, client, error)
         raise
+    engine.answered()
+
+
+def _finished(engine: Engine, reply: Reply) -> None:
+    """The stream has said that it is over: the rest of it is of no interest."""
+    reply.finish()
     engine.answered()
 
 

@@ -61,7 +61,7 @@ class Health:
             self._suspect()
 
     def silent(self, why: str, probe: bool = False) -> bool:
-        """A strike: a call, or a probe, was not answered; whether there are too many of them now."""
+        """A strike: a call or a probe was not answered; whether there are too many of them now."""
         with self._lock:
             self.error = why
             self._silences += not probe

@@ -52,6 +52,7 @@ def parse_props(status: int, body: bytes) -> EngineFacts | None:
         supports_tools=tools if isinstance(tools, bool) else None,
         vision=senses.get("vision") is True,
         audio=senses.get("audio") is True,
+        bos_token=_text(props.get("bos_token")),
         media_marker=_text(props.get("media_marker")),
         model_path=_text(props.get("model_path")),
         ftype=_text(props.get("model_ftype")),

@@ -24,19 +24,23 @@ class CannotServe(Exception):
     """Nothing can be served; the message says why and what to do."""
 
 
-def model_to_try(home: Path) -> str:
-    """The name of the demo model if it is there, or else of the first readable one.
+def models(home: Path) -> list[str]:
+    """The names of all models, the one to try first: the demo model or the first readable one.
 
     Blocks for the download of the demo model where the registry holds none. Raises DemoError.
     """
     entries = Registry(home).entries()
-    of_demo = [entry for entry in entries if normal(entry.name) == normal(demo.SMOLLM2.name)]
-    for entry in of_demo + entries:
-        if _readable(entry):
-            return entry.name
-    print(f"no model in {home} yet: a small demo model is put there", flush=True)
-    demo.install(home)
-    return demo.SMOLLM2.name
+    first = _first_choice(entries)
+    if first is None:
+        print(f"no model in {home} yet: a small demo model is put there", flush=True)
+        demo.install(home)
+        first = demo.SMOLLM2.name
+    return [first, *(each.name for each in entries if normal(each.name) != normal(first))]
+
+
+def _first_choice(entries: list[Entry]) -> str | None:
+    demos = [entry for entry in entries if normal(entry.name) == normal(demo.SMOLLM2.name)]
+    return next((entry.name for entry in demos + entries if _readable(entry)), None)
 
 
 def _readable(entry: Entry) -> bool:

@@ -64,21 +64,23 @@ def _serve(arguments: argparse.Namespace) -> None:
     command = ["scripts/serve", *(["--config", arguments.config] if arguments.config else [])]
     launch.require_free(settings.server, shlex.join(command))
     environ["LOOP_LOOP_HOME"] = str(settings.loop.home)  # absolute; the gateway starts elsewhere
-    model = None
+    if settings.keys_file:
+        environ["LOOP_KEYS_FILE"] = str(settings.keys_file)
+    models = []
     if "LOOP_CONFIG" not in environ and not settings.loop.engines:
-        model = launch.model_to_try(settings.loop.home)
+        models = launch.models(settings.loop.home)
         environ = launch.with_builtin_engines(environ, settings.loop)
         settings = load(environ)
-    _run_gateway(settings, environ, model)
+    _run_gateway(settings, environ, models)
 
 
-def _run_gateway(settings: Settings, environ: dict[str, str], model: str | None) -> None:
+def _run_gateway(settings: Settings, environ: dict[str, str], models: list[str]) -> None:
     host, port = probe.reachable(settings.server.address), settings.server.port
     signals = Signals(*_endings(), signal.SIGCHLD)
     with Child("gateway", launch.gateway_command(), environ, signals,
                launch.SECONDS_TO_STOP) as gateway:
         gateway.wait_until(lambda: probe.answer(host, port, "/health") is not None, _START_LIMIT)
-        print(_welcome(settings, model), flush=True)
+        print(_welcome(settings, models or probe.models(host, port)), flush=True)
         gateway.watch()
 
 
@@ -96,21 +98,22 @@ def _environment(arguments: argparse.Namespace) -> dict[str, str]:
     return environ
 
 
-def _welcome(settings: Settings, model: str | None) -> str:
-    """Where it serves what, and a line to try it with: `model`, or else the first one listed."""
-    host, port = probe.reachable(settings.server.address), settings.server.port
-    url, models = probe.url(host, port), probe.models(host, port)
-    lines = [f"\nthe gateway is at {url}; Ctrl-C stops it", f"models: {_listed(models)}"]
+def _welcome(settings: Settings, models: list[str]) -> str:
+    """Where it serves what, and a line to try the first of the models with."""
+    url = probe.url(probe.reachable(settings.server.address), settings.server.port)
+    lines = [f"\nthe gateway is at {url}; Ctrl-C stops it"]
+    if models:
+        lines.append(f"models: {_listed(models)}")
     if any(engine.command for engine in settings.loop.engines):
         lines += ["an engine is started by the first request for its model",
                   f"engine logs: {settings.loop.home / FOLDER}/"]
-    tried = model or next(iter(models), None)
-    return "\n".join([*lines, "try it:\n", probe.curl(url, tried), ""])
+    line = probe.curl(url, next(iter(models), None), keyed=bool(settings.keys))
+    return "\n".join([*lines, "try it:\n", line, ""])
 
 
 def _listed(models: list[str]) -> str:
     more = len(models) - _LISTED
-    named = ", ".join(models[:_LISTED]) or "none"
+    named = ", ".join(models[:_LISTED])
     return f"{named} and {more} more" if more > 0 else named
 
 

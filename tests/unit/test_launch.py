@@ -8,7 +8,7 @@ import pytest
 
 from app.config import load
 from app.launcher.demo import SMOLLM2
-from app.launcher.launch import model_to_try, with_builtin_engines
+from app.launcher.launch import models, with_builtin_engines
 from app.launcher.memory import available
 from app.settings import BUILTIN
 from tests.fakes.registry_home import LLAMA, RegistryHome
@@ -17,17 +17,18 @@ SHARE = int(available() * 0.8)
 GIB = 2**30
 
 
-@pytest.mark.parametrize("models,tried", [
-    ({"a": b"no GGUF", "b": LLAMA[:-1], "c": LLAMA, "d": LLAMA}, "c"),
-    ({"a": LLAMA, SMOLLM2.name: LLAMA}, SMOLLM2.name),
-    ({"a": LLAMA, SMOLLM2.name: LLAMA[:-1]}, "a"),
+@pytest.mark.parametrize("files,expected", [
+    ({"a": b"no GGUF", "b": LLAMA[:-1], "c": LLAMA, "d": LLAMA}, ["c", "a", "b", "d"]),
+    ({"a": LLAMA, SMOLLM2.name: LLAMA}, [SMOLLM2.name, "a"]),
+    ({"a": LLAMA, SMOLLM2.name: LLAMA[:-1]}, ["a", SMOLLM2.name]),
 ])
-def test_a_usable_model_is_tried(tmp_path: Path, models: dict[str, bytes], tried: str) -> None:
+def test_a_usable_model_comes_first(
+        tmp_path: Path, files: dict[str, bytes], expected: list[str]) -> None:
     """It is the demo model where that is there, else the first one that can be read."""
     home = RegistryHome(tmp_path / "home")
-    for name, data in models.items():
+    for name, data in files.items():
         home.add(name, data)
-    assert model_to_try(home.path) == tried
+    assert models(home.path) == expected
 
 
 @pytest.mark.parametrize("environ,budget", [

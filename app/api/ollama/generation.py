@@ -11,13 +11,15 @@ from app.api.ollama import recall
 from app.api.ollama.answer import chat_lines, generate_lines
 from app.api.ollama.reading import read_call
 from app.api.ollama.refusal import Refusal, invalid
-from app.api.ollama.rendering import JSON, answer_of, arrived, rendered
+from app.api.ollama.rendering import JSON, Held, answer_of, arrived, rendered
 from app.api.ollama.request import chat as chat_request
 from app.api.ollama.request import generate as generate_request
 from app.api.ollama.request import keep_alive, probabilities
 from app.api.ollama.request.fields import flag, objects, text
 from app.api.ollama.sending import Sender
 from app.api.ollama.target import Target, ready, target_of
+from app.api.security import require
+from app.keys import Scope
 
 _NO_MODEL = Refusal(404, "model '' not found")
 
@@ -39,7 +41,7 @@ def chat() -> Response:
     tags = _may_hold_thoughts(fields, target)
     answer = answer_of(reply, ask, target, top_logprobs=top, think_tags=tags)
     lines = chat_lines(reply.pieces, answer)
-    return _kept(rendered(reply, lines, stream), target, keep)
+    return _kept(rendered(Held(reply), lines, stream), target, keep)
 
 
 def generate() -> Response:
@@ -58,11 +60,12 @@ def generate() -> Response:
     sender = Sender(target)
     ask = sender.completed(ask)
     reply = sender.send(ask, truncate)
-    context = recall.of(fields, ask, target, sender)
+    held = Held(reply)
+    context = recall.of(fields, ask, target, sender, held)
     tags = _may_hold_thoughts(fields, target)
     answer = answer_of(reply, ask, target, top_logprobs=top, context=context, think_tags=tags)
     lines = generate_lines(reply.pieces, answer)
-    return _kept(rendered(reply, lines, stream), target, keep)
+    return _kept(rendered(held, lines, stream), target, keep)
 
 
 def _may_hold_thoughts(fields: dict[str, Any], target: Target) -> bool:
@@ -85,6 +88,8 @@ def _loaded(target: Target, keep: float | None, said: dict[str, Any]) -> Respons
     """
     if keep != 0:
         Sender(target).require_engine()
+    else:
+        require(Scope.ADMIN)
     services().gateway.keep(target.name, keep)
     now = datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
     reason = "unload" if keep == 0 else "load"
