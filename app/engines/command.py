@@ -15,6 +15,8 @@ from app.engine_facts import LLAMA_SERVER
 from app.engines import context
 from app.engines.client import EngineClient
 from app.engines.failures import Limits
+from app.engines.lifeline import ROOT
+from app.engines.logfile import FOLDER
 from app.engines.orphans import marks
 from app.engines.process import EngineProcess
 from app.engines.props import LIMITS
@@ -74,10 +76,12 @@ class EngineCommand:
         entry = self._around.registry.find(self._model)
         if entry is None:
             raise CannotStart("the model is no longer in the registry")
-        log = self._around.home / "logs" / "engines" / f"{entry.directory.name}.log"
+        log = self._around.home / FOLDER / f"{entry.directory.name}.log"
         line = filled(self._template(entry), entry, port, self.slots)
+        directory = ROOT if self._settings.command == BUILTIN else None  # where its module is found
         try:
-            return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home))
+            return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home),
+                                 directory)
         except OSError as error:
             raise CannotStart(f"its process cannot be made ({error.strerror})") from error
 

@@ -170,6 +170,9 @@ class Lifecycle:
 
     def _fell(self, unit: Unit, what: str, first_pause: float) -> None:
         """The unit failed; calls that wait learn it unless the pause is one to wait for."""
+        if self._closed:  # it was to end
+            self._settle(unit, State.STOPPED)
+            return
         life = unit.life
         crashed = life.state is not State.STARTING
         life.failures += 1
