@@ -11,3 +11,4 @@ try:
     application = create_app(load())
 except ConfigError as error:
     sys.exit(str(error))
+application.extensions["loop"].gateway.start()

@@ -24,6 +24,10 @@ class Body(Protocol):
     def model(self) -> str | None:
         """The model named in the body, None where none is."""
 
+    @property
+    def opening(self) -> str | None:
+        """What tells the conversation it belongs to from others; None where nothing does."""
+
     def for_model(self, name: str) -> "Body":
         """This body with the model named ``name``; itself where it is already."""
 
@@ -70,7 +74,8 @@ class Call:
     ``target`` is path and query as they go on the request line. ``client`` is the socket whose
     closing means that nobody waits any more. ``caller`` is who asks, as far as fairness goes;
     ``session`` names the conversation, where the client gave it a name; ``choices`` is the body's
-    ``n`` as it is, None where there is none.
+    ``n`` as it is, None where there is none. ``limit`` is for how long the engine may be silent, in
+    seconds; None: as long as any call of its.
     """
 
     target: str
@@ -85,6 +90,7 @@ class Call:
     caller: str = ""
     session: str | None = None
     choices: Any = None
+    limit: float | None = None
     timing: Timing = field(default_factory=Timing, repr=False)
 
     @property
@@ -93,8 +99,11 @@ class Call:
         return self.method == "POST" and self.target.partition("?")[0] not in _QUESTIONS
 
     def for_model(self, name: str) -> "Call":
-        """This call with the model named as the registry names it."""
-        return replace(self, model=name, body=self.body.for_model(name))
+        """This call with the model named as the registry names it; itself where it is already."""
+        body = self.body.for_model(name)
+        if body is self.body and self.model == name:
+            return self  # a copy costs more than all that is checked of a body
+        return replace(self, model=name, body=body)
 
 
 def _nothing() -> None:
@@ -107,7 +116,9 @@ class Reply:
 
     ``pieces`` gives the body as it arrives, and raises GatewayError where the engine fails midway;
     a body that is whole is one piece with a known ``length``. Whoever gets the reply calls
-    ``close``, once, whether or not the pieces were taken.
+    ``close``, once, whether or not the pieces were taken. Who has stopped taking them because the
+    stream has said that it is over calls ``finish`` before: where the end of the body is there or
+    comes within a moment, the connection serves the next call.
     """
 
     status: int
@@ -115,6 +126,7 @@ class Reply:
     pieces: Iterable[bytes]
     length: int | None = None
     close: Callable[[], None] = _nothing
+    finish: Callable[[], None] = _nothing
 
     @classmethod
     def whole(cls, status: int, headers: Headers, body: bytes) -> "Reply":

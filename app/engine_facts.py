@@ -15,10 +15,12 @@ class EngineFacts:
 
     kind: str
     slot_context: int = 0  # tokens that one call may use, prompt and answer together
+    slots: int = 0  # calls it answers at the same time
     chat_template: str = ""  # as the engine applies it
     supports_tools: bool | None = None  # whether that template takes tools
     vision: bool = False
     audio: bool = False
+    bos_token: str = ""  # the text of the token that may begin a prompt
     media_marker: str = ""  # stands for an image or a sound in the prompt of /completion
     model_path: str = ""  # on the engine's machine
     ftype: str = ""  # the quantisation in llama.cpp's words

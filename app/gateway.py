@@ -1,32 +1,25 @@
 """The road of a call, from a model name to an engine's reply."""
 
 import threading
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from app.call import Call, Reply
+from app.call import Call, Passing, Reply
 from app.catalog.names import normal
 from app.catalog.registry import Registry
 from app.engine_facts import EngineFacts
-from app.engines.client import EngineClient
-from app.engines.hangup import Departure, Hangups
+from app.engines.dispatch import dispatch
+from app.engines.engine import Engine, takes_choices
+from app.engines.fleet import Fleet
+from app.engines.hangup import Hangups
 from app.engines.loaded import LoadedModels
-from app.engines.props import PropsCache
-from app.engines.router import Served, candidates, configured_name
+from app.engines.prober import Prober
+from app.engines.status import Status
+from app.engines.supervisor import Supervisor
+from app.engines.unit import Unit
 from app.errors import GatewayError, Kind
 
 _LOADED = "loaded"  # default-model: the one used last
-
-
-@dataclass(frozen=True)
-class Attached:
-    """One engine that someone else runs: what it serves, the way to it, what it says of itself."""
-
-    served: Served
-    client: EngineClient
-    props: PropsCache | None = None
 
 
 @dataclass(frozen=True)
@@ -53,48 +46,74 @@ class Places:
         self._free.release()
 
 
+@dataclass(frozen=True)
+class Engines:
+    """The engines and what is known of them."""
+
+    fleet: Fleet
+    supervisor: Supervisor
+    used: LoadedModels
+    status: Status
+    prober: Prober
+
+
 class Gateway:
     """The one door from HTTP to engines. Safe to use from many threads."""
 
-    def __init__(
-        self,
-        engines: Sequence[Attached],
-        names: Names,
-        registry: Registry,
-        loaded: LoadedModels,
-        places: int,
-    ) -> None:
+    def __init__(self, engines: Engines, names: Names, registry: Registry, places: int) -> None:
         """At most ``places`` calls are meant to run at a time; callers take one for each."""
-        self._engines = list(engines)
-        self._served = [engine.served for engine in engines]
-        self._literal = {name for served in self._served for name in served.patterns}
+        self._fleet = engines.fleet
+        self._supervisor = engines.supervisor
+        self._used = engines.used
+        self._keep_alive = engines.used.keep_alive
+        self._prober = engines.prober
+        self.status = engines.status
+        self._literal = engines.fleet.literal_names
         self._aliases = {normal(name): target for name, target in names.aliases.items()}
         self._default = names.default
         self._registry = registry
-        self._loaded = loaded
         self.places = Places(places)
         self._hangups = Hangups()
+
+    def start(self) -> None:
+        """Start the engines that are to be there from the beginning, and probe all from now on."""
+        self._fleet.start()
+        self._prober.start()
+
+    def close(self) -> None:
+        """End every managed engine, and the calls that wait for one; blocks until all are gone."""
+        self._prober.close()
+        self._supervisor.close()
 
     def call(self, call: Call) -> Reply:
         """Send the call to an engine that serves its model and return the answer.
 
-        Blocks as ``EngineClient.send`` does. Raises GatewayError: the model is unknown, or every
-        engine that serves it failed.
+        Blocks until a managed engine is started, a slot is free and the engine answers. Raises
+        GatewayError: the model is unknown, or every engine that serves it failed.
         Whoever gets the reply closes it; what the call holds comes back then, exactly once.
         """
         model = self.resolve(call.model)
-        found = candidates(model, self._served)
-        if not found:
-            raise GatewayError.unknown_model(call.model or model)
+        engines = self._engines(model, call)
         with ExitStack() as held:
             departure = held.enter_context(self._hangups.watch(call.client))
-            clients = [self._engines[i].client for i in found]
-            reply = _first_listening(clients, call.for_model(model), departure)
+            reply = dispatch(engines, call.for_model(model), departure)
             held.callback(reply.close)
             if reply.successful:
-                self._loaded.touch(model)
-                held.callback(self._loaded.touch, model)  # what was loaded is so until the end
+                self._used.touch(model)
+                held.callback(self._used.touch, model)  # what was loaded is so until the end
             return replace(reply, close=held.pop_all().close)
+
+    def _engines(self, model: str, call: Call) -> list[Engine]:
+        """The engines that can serve the call; raises GatewayError where there are none."""
+        serving = self._fleet.engines(model)
+        if not serving:
+            raise GatewayError.unknown_model(call.model or model)
+        able = [engine for engine in serving if takes_choices(engine, call)]
+        if not able:
+            most = max(engine.max_choices or 1 for engine in serving)
+            text = "'n' must be 1" if most == 1 else f"'n' must be from 1 to {most}"
+            raise GatewayError(Kind.INVALID_FIELD, f"{text} for this model", param="n")
+        return able
 
     def resolve(self, name: str | None) -> str:
         """The registry's spelling of a name: aliases, case and a missing tag are settled here.
@@ -104,7 +123,7 @@ class Gateway:
         asked = name or self._default_model()
         target = self.unaliased(asked)
         entry = self._registry.find(target)
-        return entry.name if entry else configured_name(target, self._served)
+        return entry.name if entry else self._fleet.configured_name(target)
 
     def unaliased(self, name: str) -> str:
         """The name an alias stands for; any other name as it is."""
@@ -118,50 +137,55 @@ class Gateway:
     def served(self, name: str) -> str:
         """As ``resolve``; raises GatewayError where no engine serves the model."""
         model = self.resolve(name)
-        if not candidates(model, self._served):
+        if not self._fleet.serves(model):
             raise GatewayError.unknown_model(name)
         return model
+
+    def prepare(self, call: Call) -> None:
+        """Return once an engine of the call's model is loaded and answers.
+
+        Blocks and raises as ``call`` does, but takes no slot.
+        """
+        question = replace(call, target="/health", method="GET", passing=Passing.STATUSES)
+        self.call(question).close()
+
+    def is_loaded(self, model: str) -> bool:
+        """Whether an engine serves the model without having to be started first."""
+        return any(engine.loaded for engine in self._fleet.engines(model))
 
     def engine_facts(self, model: str, ask: bool = True) -> EngineFacts | None:
         """What the engine says that serves a model of the registry; None where that is not known.
 
         Blocks for a third of a second at most, without ``ask`` not at all. Loads no model.
         """
-        for index in candidates(model, self._served):
-            props = self._engines[index].props
-            found = (props.of(model) if ask else props.known(model)) if props else None
+        for engine in self._fleet.engines(model):
+            props = engine.props
+            found = props.of(model) if ask and engine.loaded else props.known(model)
             if found is not None:
+                if found.slots and engine.learns_slots:
+                    engine.admission.slots = found.slots
                 return found
         return None
 
-    @property
-    def keep_alive(self) -> float:
-        """Seconds for which a model counts as loaded after its last use, unless told otherwise."""
-        return self._loaded.keep_alive
+    def memory(self) -> tuple[int | None, int]:
+        """Bytes that managed engines may take together (None: no bound), and that they take."""
+        return self._supervisor.budget, self._supervisor.memory_used()
 
-    def keep(self, model: str, seconds: float) -> None:
-        """Let the model count as loaded for so long from now; 0 is not at all, inf for ever."""
-        self._loaded.touch(model, seconds)
+    def keep(self, model: str, seconds: float | None) -> None:
+        """Let the model stay loaded for so long after its last call, None: for the usual time.
 
-    def loaded(self) -> dict[str, datetime | None]:
-        """Models that count as loaded → until when; None for ever."""
-        return self._loaded.active()
+        0 is until its running calls have ended, inf for ever.
+        """
+        keep = self._keep_alive if seconds is None else seconds
+        self._used.touch(model, keep)
+        for engine in self._fleet.engines(model):
+            if isinstance(engine, Unit):
+                self._supervisor.keep(engine, keep)
 
     def _default_model(self) -> str:
-        found = self._loaded.latest() if self._default == _LOADED else self._default
+        found = self.status.latest() if self._default == _LOADED else self._default
         if found:
             return found
         if self._default == _LOADED:
             raise GatewayError(Kind.NO_MODEL_LOADED, "no model is currently loaded")
         raise GatewayError(Kind.INVALID_FIELD, "'model' must not be blank", param="model")
-
-
-def _first_listening(clients: list[EngineClient], call: Call, departure: Departure) -> Reply:
-    """The answer of the first engine that can be reached: one that refused has seen nothing."""
-    for client in clients[:-1]:
-        try:
-            return client.send(call, departure)
-        except GatewayError as error:
-            if error.kind is not Kind.ENGINE_UNAVAILABLE:
-                raise
-    return clients[-1].send(call, departure)

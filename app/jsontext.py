@@ -8,6 +8,7 @@ would then see two different requests, so all of these are errors.
 import json
 import math
 from collections import Counter
+from datetime import datetime
 from typing import Any
 
 MAX_DEPTH = 256  # levels of nesting: real requests and schemas stay below 30
@@ -45,6 +46,11 @@ def encode(value: Any) -> bytes:
     NaN and infinity.
     """
     return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
+
+
+def timestamp(at: datetime) -> str:
+    """A time with its zone as RFC 3339 writes it, UTC as Z."""
+    return at.isoformat().replace("+00:00", "Z")
 
 
 _TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"

@@ -25,6 +25,7 @@ worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None
 control_socket_disable = True  # it would lie open under the user's home
 keepalive = 75
 limit_request_line = 8190
+limit_request_field_size = 131072  # so that a key of any length is judged as one
 accesslog = None
 proc_name = "loop-gateway"
 
@@ -41,3 +42,10 @@ def nworkers_changed(server, new_value, old_value):
     if new_value > 1:
         server.log.error(checks.ONE_WORKER)
         server.num_workers = 1
+
+
+def worker_exit(server, worker):
+    """End the engines with their gateway; where a worker is killed their guards do it."""
+    application = getattr(worker, "application", None)  # none where it could not be loaded
+    if application is not None:
+        application.extensions["loop"].gateway.close()

@@ -8,8 +8,11 @@ from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
 from app import jsontext
+from app.api.extensions import ExtensionsView, extended, taken_out
 from app.api.payload import FormBody, JsonBody, OpaqueBody, form
 from app.api.place import take_place
+from app.api.remote_media import refuse_remote_media
+from app.api.unpacking import decoders, unpacked
 from app.api.view import first_problem
 from app.client_socket import Overdue
 from app.errors import GatewayError, Kind
@@ -17,16 +20,25 @@ from app.errors import GatewayError, Kind
 _PIECE = 1024 * 1024  # bytes asked for at once
 _DRAIN = 4  # × the limit: how much of a body that is too large is taken off the wire
 _BOM = b"\xef\xbb\xbf"
+_EXTENSIONS = ExtensionsView()
 
 
 def read_json(schema: Schema) -> JsonBody:
     """The JSON object of a call for an engine, with the fields that ``schema`` names checked.
 
-    As ``read_aside``; and takes a place, so that slow clients take none of the threads that answer
-    what needs no engine.
+    As ``read_aside``; Juno's fields are checked as well and taken out. Takes a place, so that slow
+    clients take none of the threads that answer what needs no engine. Raises GatewayError for media
+    that the engine would fetch, too.
     """
     take_place()
-    return read_aside(schema, "the request body is not valid JSON")
+    body = _object("the request body is not valid JSON")
+    if not current_app.config["ALLOW_REMOTE_MEDIA"]:
+        refuse_remote_media(body.fields)
+    if not extended(body.fields):
+        _check(body.fields, schema)
+        return body
+    _check(body.fields, schema, _EXTENSIONS)
+    return JsonBody(None, *taken_out(body.fields))
 
 
 def read_aside(schema: Schema, empty: str) -> JsonBody:
@@ -34,41 +46,59 @@ def read_aside(schema: Schema, empty: str) -> JsonBody:
 
     The content type does not matter. Blocks until the body is whole, at most server.body-timeout.
     Raises GatewayError: the body is no JSON object, too large, too slow or cut (``empty`` is what
-    it says of no body at all), or the first field by path is wrong.
+    it says of no body at all), packed as nobody here can unpack it, or the first field by path is
+    wrong.
     """
-    raw = _read(current_app.config["MAX_BODY"])
-    if not raw:
-        raise GatewayError(Kind.INVALID_BODY, empty)
-    return _checked(raw, schema)
+    body = _object(empty)
+    _check(body.fields, schema)
+    return body
 
 
 def read_any(schema: Schema) -> JsonBody | FormBody:
     """The body as ``read_json`` gives it, or a multipart form. Blocks and raises alike."""
     if request.mimetype == "multipart/form-data":
         take_place()
-        return form(_read(current_app.config["MAX_BODY"]), request.headers["Content-Type"])
+        return form(_plain(), request.headers["Content-Type"])
     return read_json(schema)
 
 
 def read_opaque() -> OpaqueBody:
     """The request's body, whatever it is, with its content type. Blocks and raises alike."""
     take_place()
-    raw = _read(current_app.config["MAX_BODY"])
-    return OpaqueBody(raw, request.headers.get("Content-Type", ""))
+    return OpaqueBody(_plain(), request.headers.get("Content-Type", ""))
 
 
-def _checked(raw: bytearray, schema: Schema) -> JsonBody:
+def _object(empty: str) -> JsonBody:
+    raw = _plain()
+    if not raw:
+        raise GatewayError(Kind.INVALID_BODY, empty)
     try:
         fields = jsontext.decode(raw)
     except jsontext.JsonError as error:
         raise GatewayError(Kind.INVALID_BODY, f"the request body is {error}") from None
     if not isinstance(fields, dict):
         raise GatewayError(Kind.INVALID_BODY, "the request body is not a JSON object")
-    problem = first_problem(schema, fields)
+    return JsonBody(raw.removeprefix(_BOM) if raw.startswith(_BOM) else raw, fields)
+
+
+def _check(fields: dict[str, Any], *views: Schema) -> None:
+    problem = first_problem(fields, *views)
     if problem:
         path, rule = problem
         raise GatewayError(Kind.INVALID_FIELD, f"'{path}' {rule}", param=path)
-    return JsonBody(raw.removeprefix(_BOM) if raw.startswith(_BOM) else raw, fields)
+
+
+def _plain() -> bytearray:
+    """The body's bytes as they were before they were packed; raises GatewayError."""
+    limit = current_app.config["MAX_BODY"]
+    new = decoders(request.environ.get("HTTP_CONTENT_ENCODING", ""))
+    raw = _read(limit)
+    if new is None or not raw:
+        return raw
+    plain = unpacked(raw, new, limit)
+    if plain is None:
+        raise _too_large(limit)
+    return plain
 
 
 def _read(limit: int) -> bytearray:

@@ -10,8 +10,11 @@ from werkzeug.routing import Rule
 
 from app import jsontext
 from app.api import stream
+from app.api.caller import caller
 from app.api.place import take_place
 from app.api.request_id import request_id
+from app.api.security import authorised
+from app.api.server_timing import timing
 from app.api.services import Services
 from app.api.terminal import Ending, grammar_of
 from app.call import Body, Call, Reply
@@ -43,7 +46,8 @@ def any_method(blueprint: Blueprint, rule: str) -> Callable[[Callable[..., Respo
 def call_of(body: Body, **facts: Any) -> Call:
     """The canonical form of the current request, which takes a place for it.
 
-    ``facts`` are fields of Call that differ.
+    ``facts`` are fields of Call that differ. Raises GatewayError where the caller may not use the
+    model.
     """
     take_place()
     given: dict[str, Any] = {
@@ -54,8 +58,11 @@ def call_of(body: Body, **facts: Any) -> Call:
         "method": request.method,
         "accept": request.headers.get("Accept", "*/*"),
         "client": request.environ.get("gunicorn.socket"),
+        "caller": caller(),
+        "timing": timing(),
+        **facts,
     }
-    return Call(**{**given, **facts})
+    return authorised(Call(**given), services().gateway)
 
 
 def raw_target() -> str:

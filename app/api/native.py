@@ -27,8 +27,8 @@ def blueprint() -> Blueprint:
     def tell() -> Response:
         """Have the engine do something."""
         body = read_any(view)
-        reply = services().gateway.call(call_of(body, passing=Passing.STATUSES))
-        return response_of(reply, parts=body.choices)
+        call = call_of(body, passing=Passing.STATUSES, **body.facts)
+        return response_of(services().gateway.call(call), parts=body.parts)
 
     def of_itself(number: str = "") -> Response:
         """Ask the engine about itself, or have it change itself."""

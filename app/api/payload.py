@@ -1,27 +1,43 @@
 """The bodies that calls carry: the client's own bytes, and where in them the model is named."""
 
+import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from app import jsontext
+from app.api.extensions import NONE, Extensions
 from app.errors import GatewayError, Kind
 
 Raw = bytes | bytearray
 
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
 _NAME = re.compile(rb'^(?i:content-disposition):[^\r\n]*[;\s](?i:name)="?model"?[\s;\r]', re.M)
-_MAX_CHOICES = 1024
+_MAX_PARTS = 1024
 _MAX_HEADERS = 16384  # bytes of one part's headers
 
 
-@dataclass(frozen=True)
 class JsonBody:
-    """A JSON object: its bytes, and the dict that was parsed from them."""
+    """A JSON object: its bytes, and the dict that was parsed from them. Neither is ever changed."""
 
-    raw: Raw
-    fields: dict[str, Any] = field(repr=False)
-    content_type: str = "application/json"
+    content_type = "application/json"
+
+    def __init__(self, raw: Raw | None, fields: dict[str, Any],
+                 extensions: Extensions = NONE) -> None:
+        """``raw`` is None where the bytes have still to be made of ``fields``.
+
+        ``extensions`` is what stood in the body beside them.
+        """
+        self._raw = raw
+        self.fields = fields
+        self.extensions = extensions
+
+    @property
+    def raw(self) -> Raw:
+        """The bytes, serialised at most once: the order of ``fields``, every number's value."""
+        if self._raw is None:
+            self._raw = jsontext.encode(self.fields)
+        return self._raw
 
     @property
     def model(self) -> str | None:
@@ -30,21 +46,34 @@ class JsonBody:
         return found if isinstance(found, str) and found.strip() else None
 
     @property
-    def choices(self) -> int:
-        """How many answers are asked for in one reply."""
+    def facts(self) -> dict[str, Any]:
+        """The fields of Call that stand in the body."""
+        return {"choices": self.fields.get("n"), "priority": self.extensions.priority,
+                "session": self.extensions.session}
+
+    @property
+    def parts(self) -> int:
+        """How many answers a stream in reply to it holds."""
         found = self.fields.get("n")
-        return found if isinstance(found, int) and 1 < found <= _MAX_CHOICES else 1
+        return found if isinstance(found, int) and 1 < found <= _MAX_PARTS else 1
+
+    def with_field(self, name: str, value: Any) -> "JsonBody":
+        """This body with one field set."""
+        return JsonBody(None, {**self.fields, name: value}, self.extensions)
+
+    @property
+    def opening(self) -> str | None:
+        """The messages up to the first that is no system message: they stay while it goes on."""
+        messages = self.fields.get("messages")
+        if not isinstance(messages, list) or not messages:
+            return None
+        own = (i for i, each in enumerate(messages) if not _is_of_system(each))
+        opening = messages[:next(own, len(messages)) + 1]
+        return json.dumps([self.fields.get("model"), opening], sort_keys=True)
 
     def for_model(self, name: str) -> "JsonBody":
-        """This body with ``model`` set: the same bytes where it has that value already.
-
-        Otherwise the dict is serialised again, its order and the value of every number kept.
-        Raises GatewayError for what cannot be serialised.
-        """
-        if self.fields.get("model") == name:
-            return self
-        fields = {**self.fields, "model": name}
-        return replace(self, raw=jsontext.encode(fields), fields=fields)
+        """This body with ``model`` set: the same bytes where it has that value already."""
+        return self if self.fields.get("model") == name else self.with_field("model", name)
 
 
 @dataclass(frozen=True)
@@ -54,7 +83,13 @@ class FormBody:
     raw: Raw = field(repr=False)
     content_type: str
     span: tuple[int, int] | None
-    choices = 1
+    opening = None
+    parts = 1
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """None of the fields of Call stand in a form."""
+        return {}
 
     @property
     def model(self) -> str | None:
@@ -81,10 +116,15 @@ class OpaqueBody:
     raw: Raw = field(default=b"", repr=False)
     content_type: str = ""
     model: str | None = None
+    opening = None
 
     def for_model(self, name: str) -> "OpaqueBody":
         """Itself: there is nothing in it that could change."""
         return self
+
+
+def _is_of_system(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") in ("system", "developer")
 
 
 def form(raw: Raw, content_type: str) -> FormBody:

@@ -3,6 +3,7 @@
 A view only checks; nothing is ever rebuilt from it. ``null`` counts as absent.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -48,7 +49,7 @@ class Flag(fields.Field[bool]):
 class Number(fields.Field[float]):
     """A number between two bounds, both included."""
 
-    def __init__(self, low: float, high: float, **kwargs: Any) -> None:
+    def __init__(self, low: float, high: float = math.inf, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._low, self._high = low, high
 
@@ -62,16 +63,46 @@ class Number(fields.Field[float]):
         return value
 
 
-class Positive(fields.Field[int]):
-    """A whole number above zero; 5.0 is whole too, as JSON has one kind of number."""
+class Whole(fields.Field[int]):
+    """A whole number that is not negative; 5.0 is whole too, as JSON has one kind of number."""
+
+    _broken = "must be greater than or equal to 0"
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if not whole or isinstance(value, bool):
             raise ValidationError(WRONG_TYPE)
-        if value <= 0:
-            raise ValidationError("must be greater than 0")
+        if not self._fits(value):
+            raise ValidationError(self._broken)
         return int(value)
+
+    def _fits(self, value: float) -> bool:
+        return value >= 0
+
+
+class Positive(Whole):
+    """A whole number above zero."""
+
+    _broken = "must be greater than 0"
+
+    def _fits(self, value: float) -> bool:
+        return value > 0
+
+
+class Part(fields.Field[dict[str, Any]]):
+    """An object within the body, with a view of its own."""
+
+    def __init__(self, view: Schema, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._view = view
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise ValidationError(WRONG_TYPE)
+        errors = self._view.validate(value)
+        if errors:
+            raise ValidationError(errors)
+        return value
 
 
 class AnyView(View):
@@ -81,9 +112,14 @@ class AnyView(View):
     stream = Flag(allow_none=True)
 
 
-def first_problem(schema: Schema, body: dict[str, Any]) -> tuple[str, str] | None:
-    """The path and the broken rule of the first problem, wrong types before anything else."""
-    errors = schema.validate(body)
+def first_problem(body: dict[str, Any], *views: Schema) -> tuple[str, str] | None:
+    """The path and the broken rule of the first problem, wrong types before anything else.
+
+    No two of the views name the same field.
+    """
+    errors: dict[Any, Any] = {}
+    for view in views:
+        errors.update(view.validate(body))
     if not errors:
         return None
     problems = sorted(_flat(errors, ""))

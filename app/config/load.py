@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.config import layers, rules
+from app.config.key_entries import KeyEntries
 from app.config.layers import Layer
 from app.config.problems import ConfigError, Problem
 from app.config.schema import ENGINE, ROOT
@@ -52,9 +53,12 @@ class _Reading:
         loop = read["loop"]
         if "engines" in loop:
             loop["engines"] = self._engines(loop["engines"])
+        keys, file = read[""].get("keys", []), read[""].get("keys_file")
         return Settings(
             server=ServerSettings(**read["server"]),
             loop=LoopSettings(**loop, queue=QueueSettings(**read["loop.queue"])),
+            keys=KeyEntries(self._layer, self._read).settings(keys, file),
+            keys_file=file,
         )
 
     def _engines(self, found: list[Any]) -> tuple[EngineSettings, ...]:
@@ -64,12 +68,14 @@ class _Reading:
 
     def _engine(self, data: Any, path: str, source: str) -> EngineSettings | None:
         if not isinstance(data, dict):
-            self._refuse(source, path, "must be a mapping with url and models", data)
+            self._refuse(source, path, "must be a mapping with url or command, and models", data)
             return None
         folded = layers.fold(ENGINE, data, path, self._layer, source)
         for key in ("url", "models"):
             if key not in folded and not (key == "url" and "command" in folded):
                 self._refuse(source, f"{path}.{key}", _MISSING[key])
+        if "url" in folded and "command" in folded:
+            self._refuse(source, f"{path}.command", _BOTH)
         read = {
             _attribute(key): self._read(ENGINE[key], value, f"{path}.{key}", source)
             for key, value in folded.items()
@@ -106,8 +112,13 @@ class _Reading:
         self._layer.problems.append(Problem(source, path, rule, value))
 
 
+_BOTH = (
+    "is given beside url; keep url for an engine that runs by itself, or command for one that the "
+    "gateway starts"
+)
 _MISSING = {
-    "url": "is missing: where does the engine listen? Such as url: http://127.0.0.1:8080",
+    "url": "is missing: where does the engine listen, such as url: http://127.0.0.1:8080? Or what "
+    "starts it, such as command: builtin?",
     "models": "is missing: which models does the engine serve? Such as models: [org/name:tag]",
 }
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.settings import BUILTIN
+
 Reader = Callable[[Any], Any]
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
@@ -153,17 +155,25 @@ def items(value: Any) -> list[Any]:
 
 
 def command(value: Any) -> tuple[str, ...]:
-    """Always Rejected: engines that run already are the only ones there are."""
-    raise Rejected(
-        "is not supported by this version, which starts no engines; start it and give its url"
-    )
+    """The program and its arguments, with {port} among them; or the one word builtin."""
+    if value in (BUILTIN[0], [*BUILTIN]):
+        return BUILTIN
+    if not isinstance(value, list) or not value:
+        raise Rejected('must be builtin, or a list: [llama-server, -m, "{file}", --port, "{port}"]')
+    parts = tuple(_argument(item) for item in value)
+    if not parts[0].strip():
+        raise Rejected("must begin with a program")
+    if not any("{port}" in part for part in parts):
+        raise Rejected('must hold "{port}": the gateway chooses where the engine listens')
+    return parts
 
 
-def no_keys(value: Any) -> tuple[()]:
-    """An empty list: a key that nothing checks would look like protection."""
-    if not items(value):
-        return ()
-    raise Rejected("must be empty: this version checks no keys")
+def _argument(value: Any) -> str:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)  # as YAML reads an argument such as 8192
+    if isinstance(value, str) and "\0" not in value:
+        return value
+    raise Rejected("must be a list of texts and numbers")
 
 
 def _reject(rule: str) -> Any:

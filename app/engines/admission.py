@@ -27,8 +27,10 @@ class Admission:
         on_news: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``slots`` None is as many as come. ``on_news`` hears, outside the lock, of calls that
-        wait at a closed gate and of an engine that is needed no more; it must not block."""
+        wait, and while ``watched`` is set of an engine that is needed no more; it must not block.
+        """
         self.rules = rules
+        self.watched = False
         self.service = ServiceTime()
         self._on_news = on_news
         self._clock = clock
@@ -157,8 +159,8 @@ class Admission:
             if ticket.error:
                 return  # it lost its place when it got the error
             self._slots.withdraw(ticket, self._clock())
-            held = self._slots.held
-        if not held:
+            tell = self.watched and not self._slots.held
+        if tell:
             self._on_news()
 
     def _leave(self, call: Call, began: float) -> None:
@@ -167,6 +169,6 @@ class Admission:
             if call.takes_slot:
                 self.service.note(now - began)
             self._slots.give_back(call.takes_slot, now)
-            held = self._slots.held
-        if not held:
+            tell = self.watched and not self._slots.held
+        if tell:
             self._on_news()

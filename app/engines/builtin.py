@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from app.catalog import gguf
-from app.engines.lifeline import Signals, end_with_parent
+from app.engines.lifeline import Signals
 from app.engines.ports import refusal
+from app.engines.prctl import end_with_parent
 
 SLOT_CONTEXT = 4096  # tokens; enough for a chat, and four such slots of a small model stay small
 _LARGEST_PIECE = 2048  # tokens; the longest text that /v1/embeddings takes

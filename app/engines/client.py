@@ -1,7 +1,10 @@
 """Sends calls to one engine through one requests Session: bytes in, bytes out."""
 
+import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import partial
 
 import requests
 from requests.structures import CaseInsensitiveDict
@@ -11,10 +14,11 @@ from urllib3.response import BaseHTTPResponse
 from app.call import Call, Reply
 from app.engines import answers
 from app.engines.connection import EngineAdapter, StaleConnection, Working, chunks, working
-from app.engines.failures import Limits, mapped
+from app.engines.failures import BrokenConnection, Limits, mapped
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 
+_MOMENT = 0.05  # s; engines send the end of a body together with the last event
 _HOOKS = requests.hooks.default_hooks()
 
 
@@ -33,6 +37,10 @@ class EngineClient:
         self._adapter = EngineAdapter(connections)
         self._session.mount(url, self._adapter)
 
+    def close(self) -> None:
+        """Close the idle connections; calls that run go on."""
+        self._session.close()
+
     def send(self, call: Call, departure: Departure) -> Reply:
         """Send the call; the reply's body is there, or arrives in pieces.
 
@@ -47,21 +55,28 @@ class EngineClient:
         try:
             return self._exchange(call, departure)
         except StaleConnection as error:
-            text = f"the connection to the engine failed: {error}"
-            raise GatewayError(Kind.UPSTREAM_ERROR, text) from error
+            raise BrokenConnection.because(str(error)) from error
+        except GatewayError as error:
+            if error.kind is not Kind.ENGINE_UNAVAILABLE:
+                raise
+            # It listened a moment ago, and may have ended because of this very call.
+            raise BrokenConnection.because("it ended without an answer") from error
 
     def _exchange(self, call: Call, departure: Departure) -> Reply:
-        token = working.set(Working(departure, self._limits.read))
+        limits = self._limits_of(call)
+        token = working.set(Working(departure, limits.read))
         try:
-            with mapped(self._url, self._limits, departure):
-                limits = (self._limits.connect, self._limits.read)
+            with mapped(self._url, limits, departure):
                 # Past Session.send, which would store cookies and follow redirects.
                 adapter = self._session.get_adapter(self._url)
-                raw = adapter.send(self._request(call), stream=True, timeout=limits).raw
+                timeout = (limits.connect, limits.read)
+                raw = adapter.send(self._request(call), stream=True, timeout=timeout).raw
         finally:
             working.reset(token)
         headers = answers.passing(raw.headers.items(), _can_unpack(raw))
-        reply = Reply(raw.status, headers, self._pieces(raw, departure), close=raw.close)
+        with_errors = mapped(self._url, limits, departure)
+        pieces = _pieces(raw, with_errors, departure)
+        reply = Reply(raw.status, headers, pieces, None, raw.close, partial(_finish, raw, pieces))
         try:
             answers.judge(reply, call.passing)
             if answers.arrives_in_pieces(reply):
@@ -73,17 +88,10 @@ class EngineClient:
             raw.close()
             raise
 
-    def _pieces(self, raw: BaseHTTPResponse, departure: Departure) -> Iterator[bytes]:
-        """The body as it arrives, unpacked; ends only where it is whole."""
-        packed = "content-encoding" in raw.headers and _can_unpack(raw)
-        with mapped(self._url, self._limits, departure):
-            if raw.chunked and not packed:
-                yield from chunks(raw)
-            else:
-                while piece := raw.read1(decode_content=packed):
-                    yield piece
-            if departure.gone or raw.length_remaining:
-                raise IncompleteRead(raw.tell(), raw.length_remaining or 0)
+    def _limits_of(self, call: Call) -> Limits:
+        if call.limit is None:
+            return self._limits
+        return Limits(min(self._limits.connect, call.limit), call.limit)
 
     def _request(self, call: Call) -> requests.PreparedRequest:
         """The request as it goes out: of the client's only what the call holds."""
@@ -100,6 +108,35 @@ class EngineClient:
             request.body = call.body.raw  # type: ignore[assignment]
         request.hooks = _HOOKS
         return request
+
+
+def _pieces(
+    raw: BaseHTTPResponse, with_errors: AbstractContextManager[None], departure: Departure
+) -> Iterator[bytes]:
+    """The body as it arrives, unpacked; ends only where it is whole."""
+    packed = "content-encoding" in raw.headers and _can_unpack(raw)
+    with with_errors:
+        if raw.chunked and not packed:
+            yield from chunks(raw)
+        else:
+            while piece := raw.read1(decode_content=packed):
+                yield piece
+        if departure.gone or raw.length_remaining:
+            raise IncompleteRead(raw.tell(), raw.length_remaining or 0)
+
+
+def _finish(raw: BaseHTTPResponse, pieces: Iterator[bytes]) -> None:
+    """Take the rest of a body that should be at its end; blocks for ``_MOMENT`` at most.
+
+    What is still open afterwards is closed with the reply.
+    """
+    sock = getattr(raw.connection, "sock", None)
+    end = time.monotonic() + _MOMENT
+    with suppress(GatewayError):
+        while sock and (left := end - time.monotonic()) > 0:
+            sock.settimeout(left)
+            if next(pieces, None) is None:
+                return
 
 
 def _can_unpack(raw: BaseHTTPResponse) -> bool:

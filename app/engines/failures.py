@@ -22,6 +22,16 @@ class Limits:
     read: float
 
 
+class BrokenConnection(GatewayError):
+    """The connection broke: the engine may have ended, and may have seen the call before."""
+
+    @classmethod
+    def because(cls, reason: str) -> "BrokenConnection":
+        """The error for a reason in a few words."""
+        text = f"the connection to the engine failed: {reason}"
+        return cls(Kind.UPSTREAM_ERROR, text)
+
+
 @contextmanager
 def mapped(url: str, limits: Limits, departure: Departure) -> Iterator[None]:
     """Turns what goes wrong between here and the engine at ``url`` into a GatewayError.
@@ -58,7 +68,7 @@ def _translate(causes: list[BaseException], url: str, limits: Limits) -> Gateway
         return _silent(limits.read)
     said = "".join(c if c.isprintable() else " " for c in str(causes[-1]))
     reason = " ".join(said.split())[:200] or type(causes[-1]).__name__
-    return GatewayError(Kind.UPSTREAM_ERROR, f"the connection to the engine failed: {reason}")
+    return BrokenConnection.because(reason)
 
 
 def _silent(seconds: float) -> GatewayError:

@@ -1,6 +1,5 @@
 """How a process learns that it must end: signals, and the death of the process that started it."""
 
-import ctypes
 import os
 import signal
 import socket
@@ -9,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from app.engines.prctl import end_with_parent
+
 ROOT = Path(__file__).resolve().parents[2]  # where this module can be run from by its name
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def tied(command: Sequence[str]) -> list[str]:
@@ -19,20 +19,6 @@ def tied(command: Sequence[str]) -> list[str]:
     A step before it, in place of a preexec_fn, which is unsafe in a process with threads.
     """
     return [sys.executable, "-m", __name__, str(os.getpid()), *command]
-
-
-def end_with_parent(signum: int, parent: int) -> None:
-    """Have the kernel send this process `signum` when `parent`, which started it, dies.
-
-    The setting outlives exec, but not a fork. If `parent` is dead already the signal is sent at
-    once. See prctl(2): the kernel means the *thread* that started the process, so the signal may
-    come while the parent lives. On systems other than Linux there is only the first look.
-    """
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl:
-        prctl(_PR_SET_PDEATHSIG, signum, 0, 0, 0)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signum)
 
 
 class Signals:

@@ -1,4 +1,4 @@
-"""When each model last served a request: what counts as loaded while engines run by themselves."""
+"""When each model last served a request: what counts as loaded of attached engines."""
 
 import math
 import threading
@@ -19,25 +19,31 @@ class LoadedModels:
         self._used: dict[str, tuple[datetime, float]] = {}
 
     def touch(self, model: str, keep_alive: float | None = None) -> None:
-        """The model has just served a request; ``keep_alive`` is for this use only, 0 ends it."""
+        """The model has just served a request.
+
+        ``keep_alive`` counts from then on for as long as the model is loaded; 0 ends that.
+        """
         now = self._clock()
         with self._lock:
-            self._used[model] = (now, self.keep_alive if keep_alive is None else keep_alive)
+            at, keep = self._used.get(model, (now, self.keep_alive))
+            end = _end(at, keep)
+            if keep_alive is None:
+                keep_alive = keep if end is None or end > now else self.keep_alive
+            self._used[model] = (now, keep_alive)
 
-    def active(self) -> dict[str, datetime | None]:
-        """Model → when it stops to count as loaded, None for never; sorted by name."""
-        now = self._clock()
+    def until(self, model: str) -> tuple[bool, datetime | None]:
+        """Whether the model counts as loaded, and until when; None is for ever."""
         with self._lock:
-            used = sorted(self._used.items())
-        ends = {model: _end(at, keep) for model, (at, keep) in used}
-        return {model: end for model, end in ends.items() if end is None or end > now}
+            used = self._used.get(model)
+        if used is None:
+            return False, None
+        end = _end(*used)
+        return end is None or end > self._clock(), end
 
-    def latest(self) -> str | None:
-        """The model that was used last, if one is active."""
-        active = self.active()
+    def by_last_use(self) -> list[str]:
+        """The models that were ever used, the latest first."""
         with self._lock:
-            times = {model: at for model, (at, _) in self._used.items() if model in active}
-        return max(times, key=lambda model: times[model]) if times else None
+            return sorted(self._used, key=lambda model: self._used[model][0], reverse=True)
 
 
 def _end(at: datetime, keep: float) -> datetime | None:

@@ -51,12 +51,14 @@ def can_fit(unit: UnitFacts, units: Sequence[UnitFacts], budget: int | None) -> 
 
 def _stop_idle(units: Sequence[UnitFacts], now: float, made: Plan) -> None:
     for unit in units:
-        if unit.idle and not unit.pinned and unit.unused_since is not None:
-            end = unit.unused_since + unit.keep
-            if end <= now:
-                made.stop.append(unit.key)
-            elif end < math.inf:
-                made.look_by(end)
+        if unit.state is not State.READY or unit.pinned:
+            continue
+        # Who is in use cannot have been idle for long enough any sooner.
+        end = (now if unit.unused_since is None else unit.unused_since) + unit.keep
+        if unit.idle and end <= now:
+            made.stop.append(unit.key)
+        elif now < end < math.inf:
+            made.look_by(end)
 
 
 def _start_wanted(units: Sequence[UnitFacts], now: float, rules: Rules, made: Plan) -> None:

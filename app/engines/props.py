@@ -47,10 +47,12 @@ def parse_props(status: int, body: bytes) -> EngineFacts | None:
     return EngineFacts(
         kind=LLAMA_SERVER,
         slot_context=_count(settings.get("n_ctx")),
+        slots=_count(props.get("total_slots")),
         chat_template=_text(props.get("chat_template")),
         supports_tools=tools if isinstance(tools, bool) else None,
         vision=senses.get("vision") is True,
         audio=senses.get("audio") is True,
+        bos_token=_text(props.get("bos_token")),
         media_marker=_text(props.get("media_marker")),
         model_path=_text(props.get("model_path")),
         ftype=_text(props.get("model_ftype")),
@@ -64,8 +66,11 @@ def asking(client: EngineClient) -> Ask:
     """
     def ask(target: str) -> tuple[int, bytes]:
         call = Call(target, None, _NoBody(), "props", method="GET", passing=Passing.ANYTHING)
-        with closing(client.send(call, Departure(None))) as reply:
-            return reply.status, reply.body
+        try:
+            with closing(client.send(call, Departure(None))) as reply:
+                return reply.status, reply.body
+        finally:
+            client.close()  # questions are rare: no connection is kept for the next one
     return ask
 
 
@@ -111,6 +116,12 @@ class PropsCache:
             known = self._known.get(model)
             return known.facts if known else self._configured()
 
+    def expire(self) -> None:
+        """What is known may have changed: whoever wants to know asks the engine again."""
+        with self._lock:
+            for known in self._known.values():
+                known.until = 0.0
+
     def _asked(self, model: str) -> EngineFacts | None:
         try:
             # A router answers per model; without autoload it would load it for the question.
@@ -150,6 +161,7 @@ class _NoBody:
     raw = b""
     content_type = ""
     model = None
+    opening = None
 
     def for_model(self, name: str) -> "_NoBody":
         """There is nothing in it that could name a model."""

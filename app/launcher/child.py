@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
+from app.engines.ending import ending
 from app.engines.lifeline import ROOT, Signals, tied
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -49,10 +50,9 @@ class Child:
         code = self._process.poll()
         if code is None:
             return None
-        how = f"ended with exit code {code}" if code >= 0 else f"was ended by {_signal(-code)}"
         said = "".join(f": {line}" for line in self.last_lines()[-1:])
         more = f" (its log: {self.log})" if self.log else ""
-        return f"the {self.name} {how}{said}{more}"
+        return f"the {self.name} {ending(code)}{said}{more}"
 
     def last_lines(self) -> list[str]:
         """The last lines it wrote, blank ones left out."""
@@ -107,10 +107,3 @@ def _tail(log: Path) -> list[str]:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
         lines = file.read().decode("utf-8", "replace").splitlines()
     return [line.strip() for line in lines if line.strip()][-_LAST_LINES:]
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from app.call import Call, Reply
 from app.factory import create_app
-from app.settings import EngineSettings, LoopSettings, ServerSettings, Settings
+from app.settings import EngineSettings, KeySettings, LoopSettings, ServerSettings, Settings
 from tests.fakes.engine_steps import refusing_url
 from tests.fakes.lesson_engine import LessonEngine
 from tests.fakes.registry_home import RegistryHome
@@ -32,7 +34,25 @@ class SetClock:
         self.now += timedelta(**time)
 
 
+class Recording:
+    """A gateway that keeps the calls and answers them itself."""
+
+    def __init__(self, gateway: Any) -> None:
+        self._gateway = gateway
+        self.calls: list[Call] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gateway, name)
+
+    def call(self, call: Call) -> Reply:
+        """A chat completion without a word."""
+        self.calls.append(call)
+        body = b'{"choices":[{"index":0,"message":{},"finish_reason":"stop"}]}'
+        return Reply.whole(200, [("Content-Type", "application/json")], body)
+
+
 Build = Callable[..., FlaskClient]
+Recorded = tuple[FlaskClient, list[Call]]
 
 
 @pytest.fixture
@@ -52,16 +72,17 @@ def lesson_engine() -> Iterator[LessonEngine]:
 def build(lesson_engine: LessonEngine, registry_home: RegistryHome, clock: SetClock) -> Build:
     """A function that builds the application and gives a client of it.
 
-    The engine serves MODEL, nothing listens for ``down``; ``loop`` and ``max_body`` replace
-    settings.
+    The engine serves MODEL, nothing listens for ``down``; ``keys`` are those there are; ``server``,
+    ``loop`` and ``max_body`` replace settings.
     """
-    def built(max_body: int = 100_000, **loop: Any) -> FlaskClient:
+    def built(max_body: int = 100_000, keys: tuple[KeySettings, ...] = (),
+              server: dict[str, Any] | None = None, **loop: Any) -> FlaskClient:
         engines = (EngineSettings(lesson_engine.url, (MODEL,)),
                    EngineSettings(refusing_url(), ("down",)))
         settings = Settings(
-            ServerSettings(threads=4, max_body=max_body),
+            ServerSettings(**{"threads": 4, "max_body": max_body, **(server or {})}),
             LoopSettings(**{"home": registry_home.path, "read_timeout": 10.0,
-                            "engines": engines, **loop}))
+                            "engines": engines, **loop}), keys)
         return create_app(settings, clock).test_client()
     return built
 
@@ -70,3 +91,12 @@ def build(lesson_engine: LessonEngine, registry_home: RegistryHome, clock: SetCl
 def client(build: Build) -> FlaskClient:
     """A client of the application as it is by default."""
     return build()
+
+
+@pytest.fixture
+def recorded(client: FlaskClient) -> Recorded:
+    """A client, and the calls that its requests become."""
+    services = client.application.extensions["loop"]
+    gateway = Recording(services.gateway)
+    client.application.extensions["loop"] = replace(services, gateway=gateway)
+    return client, gateway.calls

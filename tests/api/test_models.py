@@ -15,7 +15,8 @@ from tests.fakes.registry_home import LLAMA, PULLED_AT, RegistryHome
 from tests.fakes.strict_json import strict_json
 
 META = (b'"context_length":4096,"max_model_len":4096,'
-        b'"meta":{"n_ctx_train":4096,"size":%d,"ftype":"F32"}' % len(LLAMA))
+        b'"meta":{"n_ctx_train":4096,"size":%d,"ftype":"F32"},'
+        b'"status":{"value":"unloaded"}' % len(LLAMA))
 NAMES = ["example-org/Tiny-Coder-GGUF:F32", "foo", "hf.co/a/b:Q4_K_M", "a//b:x", "with space",
          "100%", "北/京:1", "a?b#c"]
 

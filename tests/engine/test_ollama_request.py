@@ -46,7 +46,7 @@ CHATS: list[dict[str, Any]] = [
     {"logprobs": True, "top_logprobs": 20}, {"tools": [TOOL]},
     {"tools": [TOOL], "logprobs": True, "format": SCHEMA}, {"messages": LOOP},
     {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]},
-    {"messages": [{"role": "developer", "content": "x"}, {"role": "user", "content": "\ud800"}]},
+    {"messages": [{"role": "developer", "content": "x"}, {"role": "user", "content": "y"}]},
 ]
 PROMPTS: list[dict[str, Any]] = [
     {"system": "be brief"}, {"raw": True}, {"raw": True, "format": "json"},
@@ -58,7 +58,11 @@ PROMPTS: list[dict[str, Any]] = [
 
 
 def answer(engine: EngineProcess, ask: Ask) -> RawAnswer:
-    """What the engine says to the ask, its lookups made first."""
+    """What the engine says to the ask, its trials and lookups made first."""
+    for trial in ask.trials:
+        found = post(engine.url, trial.target, {**trial.body, "model": ALIAS})
+        if found.status != 200:
+            return found
     texts = []
     for lookup in ask.lookups:
         found = post(engine.url, lookup.target, {**lookup.body, "model": ALIAS})
@@ -103,6 +107,37 @@ def test_a_raw_answer_keeps_its_format(shared_engine: EngineProcess) -> None:
               for line in got.body.splitlines() if line]
     said = "".join(event["content"] for event in events)
     assert isinstance(jsontext.decode(said.encode()), dict)
+
+
+@pytest.mark.parametrize("fields", [{}, {"raw": True}, {"context": [1]}], ids=repr)
+@pytest.mark.parametrize("schema", [
+    {"type": "nonsense"}, {"$ref": "#/nowhere"}, {"enum": []}, {"properties": {"a": 5}},
+    {"type": "string", "minLength": -1}], ids=repr)
+def test_a_bad_schema_is_refused(
+        shared_engine: EngineProcess, fields: dict[str, Any], schema: dict[str, Any]) -> None:
+    """In the same words whether the prompt is a chat or raw."""
+    got = answer(shared_engine, generate.ask(
+        {"prompt": "p", "format": schema, "options": FEW, **fields}, FACTS, False))
+    assert got.status == 400 and "JSON schema error" in got.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(("schema", "start"), [
+    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "["),
+    ({"type": "object", "properties": {"a": {"type": "string", "format": "int32"}},
+      "required": ["a"], "not": {"required": ["b"]}}, "{"),
+    ({"oneOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}, ("{", "[")),
+    ({"type": "string", "pattern": "^(?=a)b$", "maxLength": 10**9}, '"'),
+    ({"type": "array", "items": {"type": "integer"}, "maxItems": 10**9}, "["),
+    ({"type": "integer", "multipleOf": 123456789, "minimum": 0}, tuple("0123456789")),
+], ids=repr)
+def test_a_raw_answer_keeps_its_schema(
+        shared_engine: EngineProcess, schema: dict[str, Any], start: str | tuple[str, ...]) -> None:
+    """Whatever else it says that no engine can hold an answer to."""
+    fields = {"prompt": "Once upon a time", "raw": True, "format": schema,
+              "options": {"num_predict": 2, "temperature": 0}}
+    got = answer(shared_engine, generate.ask(fields, FACTS, False))
+    first = jsontext.decode(got.body.splitlines()[0].removeprefix(b"data: "))
+    assert first["content"].lstrip().startswith(start)
 
 
 def test_context_is_what_the_answer_goes_on_from(shared_engine: EngineProcess) -> None:

@@ -22,14 +22,46 @@ def running(pid: int) -> bool:
 
 def descendants(pid: int) -> list[int]:
     """The process ids of its children, their children, and so on."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    children = [int(child) for child in listed]
+    children = _children(pid)
     return children + [below for child in children for below in descendants(child)]
 
 
+def with_variable(name: str, value: str) -> list[int]:
+    """The running processes that were started with this environment variable."""
+    wanted = f"{name}={value}".encode()
+    found = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in found if wanted in _environment(pid) and running(pid)]
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return []
+
+
+def zombies(parents: Iterable[int]) -> list[int]:
+    """The ended processes that one of these parents has not collected."""
+    return [child for pid in parents if running(pid) for child in _children(pid)
+            if not running(child)]
+
+
+def _children(pid: int) -> list[int]:
+    # Each thread has a list of its own: of those that it started.
+    listed = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in listed for child in _text(path).split()]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""  # it ended meanwhile
+
+
 def command_line(pid: int) -> str:
-    """The command line of a running process."""
-    return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").replace("\0", " ")
+    """The command line of a process; "" when it has ended."""
+    return _text(Path(f"/proc/{pid}/cmdline")).replace("\0", " ")
 
 
 def wait_until(reached: Callable[[], object], what: str, patience: float = PATIENCE) -> None:

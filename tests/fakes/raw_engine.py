@@ -74,19 +74,21 @@ class Exchange:
 
 
 class RawEngine:
-    """A scripted engine on a free port of 127.0.0.1, serving from entering to leaving the context.
+    """A scripted engine on 127.0.0.1, serving from entering to leaving the context.
+
+    Its port is a free one, or the one that is asked for.
 
     `answer_with` starts over with other scripts: open
     connections are closed and all notes forgotten.
     """
 
-    def __init__(self, *scripts: Script) -> None:
+    def __init__(self, *scripts: Script, port: int = 0) -> None:
         self.probe_script: Script = _no_probes
         self._news = threading.Condition()
         self._failures: list[BaseException] = []
         self._all: list[Connection] = []
         self._forget(scripts)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=1024)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def _forget(self, scripts: Sequence[Script]) -> None:

@@ -86,6 +86,11 @@ class GatewayProcess:
         """What it has written so far, standard output and error together."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
+    @property
+    def pid(self) -> int:
+        """The process id of its gunicorn master."""
+        return self._process.pid
+
     def workers(self) -> list[int]:
         """The process ids of its gunicorn workers."""
         pid = self._process.pid

@@ -102,7 +102,7 @@ def test_a_post_of_v1_that_names_no_model_is_a_400(gateway: GatewayProcess) -> N
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 @pytest.mark.parametrize("path", [
-    "/api/nope", "/api/nope/deeper", "/api/show/", "/api/tags/", "/api//tags", "/api/%ff",
+    "/api/nope", "/api/nope/deeper", "/api/show//", "/api/tags//", "/api//tags", "/api/%ff",
     "/api/nope?x=/v1/", "/api", "/api/"])
 def test_an_unknown_url_of_api_is_a_404(gateway: GatewayProcess, method: str, path: str) -> None:
     """Ollama's shape."""

@@ -31,7 +31,8 @@ DETAILS = {"parent_model": "", "format": "gguf", "family": "llama", "families": 
            "parameter_size": "", "quantization_level": "F32",
            "context_length": 4096, "embedding_length": 256}
 META = (b'"context_length":4096,"max_model_len":4096,'
-        b'"meta":{"n_ctx_train":4096,"size":328377376,"ftype":"F32"}')
+        b'"meta":{"n_ctx_train":4096,"size":328377376,"ftype":"F32"},'
+        b'"status":{"value":"unloaded"}')
 ENGINE_TYPE = "application/json; charset=utf-8"
 
 

@@ -52,6 +52,7 @@ def test_the_list_has_the_registrys_model(url: str) -> None:
     """GET /v1/models gives id, object, created and owner of the one model, and what it takes."""
     [model] = get(url, "/v1/models").json()["data"]
     assert model.pop("meta")["size"] > 0
+    assert model.pop("status")["value"] in ("loaded", "unloaded")
     assert model == {"id": MODEL, "object": "model", "created": 1790847000, "owned_by": "loop",
                      "context_length": 4096, "max_model_len": 4096}
 

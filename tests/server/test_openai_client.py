@@ -68,6 +68,26 @@ def test_it_chats(client: OpenAI, engine: RawEngine) -> None:
     assert "sk-none" not in str(engine.requests[0].headers)
 
 
+JUNOS = {"x_juno_session_id": "sess-1", "x_juno_priority": "HIGH", "x_juno_top_k": 40}
+
+
+def test_it_sends_what_only_the_gateway_reads(client: OpenAI, engine: RawEngine) -> None:
+    """By ``extra_body``; of the three the engine sees what it understands."""
+    answer = chat(client, max_tokens=9, max_completion_tokens=5, extra_body=JUNOS)
+    assert answer.choices[0].message.content == "hi"
+    assert json.loads(engine.requests[0].body) == {
+        "model": NAME, "messages": [{"role": "user", "content": "hi"}],
+        "max_tokens": 5, "max_completion_tokens": 5, "top_k": 40}
+
+
+@pytest.mark.parametrize("field", JUNOS)
+def test_it_names_a_wrong_field_of_junos(client: OpenAI, engine: RawEngine, field: str) -> None:
+    """A 400 is a BadRequestError there too."""
+    with pytest.raises(openai.BadRequestError) as caught:
+        chat(client, extra_body={field: [1]})
+    assert caught.value.param == field and engine.connections == []
+
+
 def test_it_reads_the_id_of_a_call(client: OpenAI, engine: RawEngine) -> None:
     """The id that the engine saw is the one that the client can report."""
     told = client.chat.completions.with_raw_response.create(

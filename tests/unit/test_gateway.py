@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from app.api.payload import JsonBody
 from app.call import Call, Reply
+from app.catalog.facts import FactsCache
 from app.catalog.registry import Registry
+from app.engines.admission import Admission, QueueRules
 from app.engines.client import EngineClient
+from app.engines.command import Surroundings
+from app.engines.engine import Attached
 from app.engines.failures import Limits
+from app.engines.fleet import Entry, Fleet
 from app.engines.hangup import Departure
 from app.engines.loaded import LoadedModels
+from app.engines.prober import Prober
 from app.engines.router import Served
+from app.engines.status import Status
+from app.engines.supervisor import Supervisor
+from app.engines.unit_facts import Rules
 from app.errors import GatewayError, Kind
-from app.gateway import Attached, Gateway, Names
-from app.jsontext import decode
+from app.gateway import Engines, Gateway, Names
+from app.jsontext import decode, encode
+from app.settings import EngineSettings
 from tests.fakes.registry_home import RegistryHome
 
 NOON = datetime(2026, 10, 3, 12, tzinfo=timezone.utc)
@@ -44,15 +55,32 @@ class Engine(EngineClient):
 Build = Callable[..., Gateway]
 
 
+LIMITS = Limits(1.0, 1.0)
+QUEUE = QueueRules(size=8, max_wait=5.0)
+
+
+def attached(number: int, engine: Engine, max_choices: int | None) -> Attached:
+    """The engine as the fleet has it, in the n-th place; the first place is preferred."""
+    settings = EngineSettings(f"http://e{number}", (), max_choices=max_choices)
+    return Attached(settings, engine, engine, Admission(QUEUE, None))
+
+
 @pytest.fixture
 def build(registry_home: RegistryHome) -> Build:
     """A function that builds a gateway from engines by pattern, aliases and default model."""
     def built(*engines: tuple[str, Engine], aliases: dict[str, str] | None = None,
-              default: str | None = None, clock: Callable[[], datetime] = lambda: NOON) -> Gateway:
-        return Gateway(
-            [Attached(Served(tuple(patterns.split())), engine) for patterns, engine in engines],
-            Names(aliases or {}, default), Registry(registry_home.path),
-            LoadedModels(300, clock), places=8)
+              default: str | None = None, clock: Callable[[], datetime] = lambda: NOON,
+              max_choices: int | None = None) -> Gateway:
+        registry = Registry(registry_home.path)
+        supervisor = Supervisor(Rules(None, 5.0, 5.0), QUEUE, 300)
+        around = Surroundings(registry, FactsCache(), registry_home.path, LIMITS, 1)
+        entries = [Entry(Served(tuple(patterns.split())), attached(number, engine, max_choices))
+                   for number, (patterns, engine) in enumerate(engines)]
+        fleet = Fleet(entries, supervisor, around)
+        used = LoadedModels(300, clock)
+        parts = Engines(fleet, supervisor, used, Status(fleet, used, clock),
+                        Prober(fleet, supervisor, 10.0))
+        return Gateway(parts, Names(aliases or {}, default), registry, places=8)
     return built
 
 
@@ -114,7 +142,6 @@ def test_a_call_whose_name_is_right_keeps_its_bytes(build: Build) -> None:
     """Nothing has to change, so nothing does."""
     engine, asked = Engine(), call("m")
     build(("m", engine)).call(asked)
-    assert engine.calls == [asked]
     assert engine.calls[0].body.raw is asked.body.raw
 
 
@@ -192,10 +219,56 @@ def test_the_default_may_be_the_model_used_last(build: Build) -> None:
 
 
 def test_the_first_engine_that_serves_the_model_gets_the_call(build: Build) -> None:
-    """In the order of the configuration, and only that one."""
+    """Of engines that are alike, in the order of the configuration, and only that one."""
     engines = [Engine(), Engine(), Engine()]
     build(("other", engines[0]), ("m", engines[1]), ("*", engines[2])).call(call("m"))
     assert [len(engine.calls) for engine in engines] == [0, 1, 0]
+
+
+def test_a_conversation_stays_with_its_engine(build: Build) -> None:
+    """Each turn of it goes where the first one went; different ones are spread."""
+    engines = [Engine(), Engine(), Engine()]
+    gateway = build(*(("m", engine) for engine in engines))
+    used = set()
+    for number in range(24):
+        messages = [{"role": "system", "content": "s"}, {"role": "user", "content": str(number)}]
+        for _ in range(3):
+            fields = {"model": "m", "messages": messages}
+            before = [len(engine.calls) for engine in engines]
+            gateway.call(Call("/v1/chat/completions", "m", JsonBody(encode(fields), fields), "id"))
+            after = [len(engine.calls) for engine in engines]
+            used.add((number, [a - b for a, b in zip(after, before)].index(1)))
+            messages = [*messages, {"role": "assistant", "content": "x"}]
+    assert len(used) == 24
+    assert {engine for _, engine in used} == {0, 1, 2}
+
+
+def test_a_named_session_stays_with_its_engine(build: Build) -> None:
+    """Whatever is said in it."""
+    engines = [Engine(), Engine()]
+    gateway = build(*(("m", engine) for engine in engines))
+    for number in range(8):
+        fields = {"model": "m", "messages": [{"role": "user", "content": str(number)}]}
+        gateway.call(Call("/v1/x", "m", JsonBody(encode(fields), fields), "id", session="s"))
+    assert sorted(len(engine.calls) for engine in engines) == [0, 8]
+
+
+@pytest.mark.parametrize("choices", [2, 0, -1, 1.5, "1", True, [1]])
+def test_more_choices_than_every_engine_takes_are_refused(build: Build, choices: object) -> None:
+    """Before an engine sees the call; the field is named."""
+    engine = Engine()
+    with pytest.raises(GatewayError) as raised:
+        build(("m", engine), max_choices=1).call(replace(call("m"), choices=choices))
+    assert (raised.value.kind, raised.value.param) == (Kind.INVALID_FIELD, "n")
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize(("choices", "most"), [(None, 1), (1, 1), (1.0, 1), (3, 3), (3, None)])
+def test_as_many_choices_as_an_engine_takes_pass(
+        build: Build, choices: object, most: int | None) -> None:
+    """Without a bound the engine decides itself."""
+    gateway = build(("m", Engine()), max_choices=most)
+    assert gateway.call(replace(call("m"), choices=choices)).status == 200
 
 
 def test_an_engine_that_refused_is_passed_over(build: Build) -> None:
@@ -215,7 +288,8 @@ def test_where_all_refused_the_last_is_told(build: Build) -> None:
     assert [len(engine.calls) for engine in engines] == [1, 1]
 
 
-@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.ENGINE_UNAVAILABLE}, key=str))
+@pytest.mark.parametrize(
+    "kind", sorted(set(Kind) - {Kind.ENGINE_UNAVAILABLE, Kind.ENGINE_NOT_READY}, key=str))
 def test_no_other_failure_is_tried_elsewhere(build: Build, kind: Kind) -> None:
     """The engine may have worked on the call already."""
     failure = GatewayError(kind, "failed")
@@ -241,9 +315,11 @@ def test_a_model_counts_as_loaded_after_a_success_only(
         build: Build, outcome: Reply | GatewayError, counts: bool) -> None:
     """Under its own name, whatever it was asked by."""
     gateway = build(("m", Engine(outcome)), aliases={"short": "m"})
-    assert gateway.loaded() == {}
+    assert gateway.status.present() == {}
     try:
         gateway.call(call("SHORT"))
     except GatewayError as error:
         assert error is outcome
-    assert gateway.loaded() == ({"m": NOON + timedelta(minutes=5)} if counts else {})
+    status = gateway.status.of("m")
+    assert (status.loaded, status.until) == (
+        (True, NOON + timedelta(minutes=5)) if counts else (False, None))

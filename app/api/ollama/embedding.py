@@ -10,14 +10,16 @@ from flask import Response
 
 from app.api.http import json_response, services
 from app.api.ollama.reading import read_call
-from app.api.ollama.refusal import Refusal, invalid, quoted
+from app.api.ollama.refusal import Refusal, invalid
 from app.api.ollama.rendering import JSON, arrived
 from app.api.ollama.request import keep_alive
 from app.api.ollama.request.ask import Ask
-from app.api.ollama.request.fields import flag, text
+from app.api.ollama.request.fields import flag, text, whole
 from app.api.ollama.sending import Sender
-from app.api.ollama.target import Target, target_of
+from app.api.ollama.target import Target, ready, target_of
+from app.api.security import require
 from app.errors import GatewayError, Kind
+from app.keys import Scope
 
 TOO_LONG = "the input length exceeds the context length"
 # In how many ways engines say that an input is too long.
@@ -34,7 +36,8 @@ def embed() -> Response:
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
     inputs = _inputs(fields.get("input"))
-    size, keep = _dimensions(fields.get("dimensions")), _keep(fields)
+    size, keep = _dimensions(fields.get("dimensions")), _keep(fields, inputs)
+    target = ready(target) if inputs else target
     sender = Sender(target)
     loaded = time.monotonic()
     vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
@@ -52,7 +55,9 @@ def embeddings() -> Response:
     """The vector of one prompt, as the engine has it."""
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
-    prompt, keep = text(fields.get("prompt"), "prompt"), _keep(fields)
+    prompt = text(fields.get("prompt"), "prompt")
+    keep = _keep(fields, prompt)
+    target = ready(target) if prompt else target
     vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
     services().gateway.keep(target.name, keep)
     return json_response({"embedding": vectors[0]}, JSON)
@@ -124,13 +129,12 @@ def _shortened(value: str, limit: int, sender: Sender) -> str:
     return str(sender.look_up("/detokenize", {"tokens": tokens[:limit]}, "content"))
 
 
-def _dimensions(size: Any) -> int | None:
+def _dimensions(value: Any) -> int | None:
     """How many numbers of each vector are wanted, None for all. Raises Refusal."""
-    if size is None or (size == 0 and size is not False):
-        return None
-    if not isinstance(size, (int, float)) or isinstance(size, bool) or size < 0:
-        raise invalid(f"dimensions must be a whole number, not {quoted(str(size))}")
-    return int(size)
+    size = whole(value, "dimensions")
+    if size < 0:
+        raise invalid("dimensions must not be negative")
+    return size or None
 
 
 def _unit(vector: list[float]) -> list[float]:
@@ -139,5 +143,9 @@ def _unit(vector: list[float]) -> list[float]:
     return [number / length for number in vector] if length else vector
 
 
-def _keep(fields: dict[str, Any]) -> float:
-    return keep_alive.of(fields, services().gateway.keep_alive)
+def _keep(fields: dict[str, Any], asked: list[str] | str) -> float | None:
+    """For how long the model is to stay; to unload it and ask nothing takes a scope."""
+    keep = keep_alive.of(fields)
+    if keep == 0 and not asked:
+        require(Scope.ADMIN)
+    return keep

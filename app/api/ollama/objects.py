@@ -64,16 +64,20 @@ def tag(model: ModelFacts) -> dict[str, Any]:
 
 
 def running(
-    model: ModelFacts, expires: datetime, engine: EngineFacts | None = None
+    model: ModelFacts, expires: datetime, engine: EngineFacts | None = None,
+    memory: int | None = None,
 ) -> dict[str, Any]:
-    """ProcessModelResponse: one model of /api/ps; where its weights lie is not known (0)."""
+    """ProcessModelResponse: one model of /api/ps; where its weights lie is not known (0).
+
+    ``size`` is the real ``memory`` of its engine (bytes) where that is known, else its files'.
+    """
     return {
         "name": model.name,
         "model": model.name,
-        "size": model.entry.size,
+        "size": memory or model.entry.size,
         "digest": model.digest,
         "details": details(model, engine),
-        "expires_at": expires.isoformat().replace("+00:00", "Z"),
+        "expires_at": jsontext.timestamp(expires),
         "size_vram": 0,
         "context_length": model.context_length(engine),
     }

@@ -32,7 +32,28 @@ def answer_of(reply: Reply, ask: Ask, target: Target, **facts: Any) -> Answer:
     )
 
 
-def rendered(reply: Reply, lines: Iterator[dict[str, Any]], stream: bool) -> Response:
+class Held:
+    """An engine's reply, which is closed once, by whoever is done with it first."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self._open = True
+        self._over = False
+
+    def over(self) -> None:
+        """All that it had to say has been taken."""
+        self._over = True
+
+    def close(self) -> None:
+        """Let the engine go; blocks for a moment where the end of the body is not there yet."""
+        if self._open:
+            self._open = False
+            if self._over:
+                self._reply.finish()
+            self._reply.close()
+
+
+def rendered(held: Held, lines: Iterator[dict[str, Any]], stream: bool) -> Response:
     """The response made of the lines; closes the reply when they are done with, or on an error.
 
     Blocks until the first line is there. Raises what the lines raise before it.
@@ -40,20 +61,24 @@ def rendered(reply: Reply, lines: Iterator[dict[str, Any]], stream: bool) -> Res
     try:
         if not stream:
             response = json_response(whole(lines), JSON)
-            reply.close()
+            held.over()
+            held.close()
             return response
         first = next(lines)
     except BaseException:
-        reply.close()
+        held.close()
         raise
-    response = Response(_encoded(first, lines), content_type="application/x-ndjson")
+    response = Response(_encoded(first, lines, held), content_type="application/x-ndjson")
     response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Buffering"] = "no"
-    response.call_on_close(reply.close)
+    response.call_on_close(held.close)
     return response
 
 
-def _encoded(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+def _encoded(
+    first: dict[str, Any], rest: Iterator[dict[str, Any]], held: Held
+) -> Iterator[bytes]:
     yield jsontext.encode(first) + b"\n"
     for line in rest:
         yield jsontext.encode(line) + b"\n"
+    held.over()

@@ -1,16 +1,14 @@
 """The Ollama API under /api, and the line by which clients know an Ollama server."""
 
-from datetime import datetime, timezone
 from typing import Any
 
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import NotFound
 
-from app.api.body import read_aside
 from app.api.http import json_response, services
-from app.api.ollama import account, embedding, generation, objects, transfer
+from app.api.ollama import account, embedding, generation, objects, running, transfer
+from app.api.ollama.reading import read_fields
 from app.api.ollama.refusal import Refusal
-from app.api.ollama.request.fields import lowered
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
 from app.catalog.facts import ModelFacts
@@ -24,13 +22,23 @@ _REFUSED = {
 _BLOB = "/api/blobs/<digest>"
 
 
+class _Routes(Blueprint):
+    """Routes that a trailing slash leads to as well.
+
+    Ollama redirects there (gin, RedirectTrailingSlash), but many clients repeat no POST elsewhere.
+    """
+
+    def add_url_rule(self, *args: Any, **options: Any) -> None:
+        super().add_url_rule(*args, **{"strict_slashes": False, **options})
+
+
 def blueprint(release: str) -> Blueprint:
     """The routes; ``release`` is that of Ollama whose API this is. Flask adds HEAD to every GET."""
-    bp = Blueprint("ollama", __name__)
+    bp = _Routes("ollama", __name__)
     show_view = ShowView()
     tag_list = objects.TagList()
 
-    @bp.get("/", strict_slashes=False)  # else "//" is redirected, with a page of HTML
+    @bp.get("/")
     def alive() -> Response:
         """What an Ollama server says of itself."""
         if request.environ["PATH_INFO"] != "/":
@@ -45,30 +53,19 @@ def blueprint(release: str) -> Blueprint:
     @bp.get("/api/tags")
     def tags() -> Response:
         """Every model of the registry, sorted by name."""
-        models = map(services().facts.of_model, services().registry.entries())
+        models = map(services().facts.of_model, services().entries())
         return Response(tag_list.document(models), content_type="application/json")
 
     @bp.post("/api/show")
     def show() -> Response:
         """What the registry, the model's files and its engine say about one model."""
-        fields = lowered(read_aside(show_view, empty="missing request body").fields)
+        fields = read_fields(show_view)
         name = _name(fields)
         entry = services().entry(name)
         arrays = read_with_arrays(entry.first_file) if fields.get("verbose") else None
         asked = Asked(name, request.headers.get("User-Agent", ""), arrays)
         engine = services().gateway.engine_facts(entry.name)
         return json_response(show_object(_model(entry), asked, engine))
-
-    @bp.get("/api/ps")
-    def ps() -> Response:
-        """The models that count as loaded; the one that stays longest comes first."""
-        now = datetime.now(timezone.utc)
-        loaded = services().gateway.loaded().items()
-        ends = {name: objects.expiry(until, now) for name, until in loaded}
-        names = sorted(ends, key=lambda name: ends[name], reverse=True)
-        found = ((services().registry.find(name), ends[name]) for name in names)
-        models = [_running(entry, end) for entry, end in found if entry]
-        return json_response({"models": models})
 
     _add_calls(bp)
     account.add_routes(bp)
@@ -78,6 +75,7 @@ def blueprint(release: str) -> Blueprint:
 
 def _add_calls(bp: Blueprint) -> None:
     """Add what is asked of engines, and what is done to models."""
+    bp.add_url_rule("/api/ps", view_func=running.ps, methods=["GET"])
     bp.add_url_rule("/api/chat", view_func=generation.chat, methods=["POST"])
     bp.add_url_rule("/api/generate", view_func=generation.generate, methods=["POST"])
     bp.add_url_rule("/api/embed", view_func=embedding.embed, methods=["POST"])
@@ -102,11 +100,6 @@ def _name(fields: dict[str, Any]) -> str:
     if not name.strip():
         raise GatewayError(Kind.INVALID_FIELD, "model is required", param="model")
     return name
-
-
-def _running(entry: Entry, end: datetime) -> dict[str, Any]:
-    engine = services().gateway.engine_facts(entry.name)
-    return objects.running(_model(entry), end, engine)
 
 
 def _model(entry: Entry) -> ModelFacts:

@@ -8,7 +8,7 @@ from app import jsontext
 from app.api.http import call_of, services
 from app.api.ollama.refusal import Refusal, invalid, quoted
 from app.api.ollama.request import chat
-from app.api.ollama.request.ask import Ask
+from app.api.ollama.request.ask import Ask, Lookup
 from app.api.ollama.target import Target
 from app.api.payload import JsonBody, OpaqueBody
 from app.call import Passing, Reply
@@ -21,6 +21,7 @@ TOO_LONG = (
 )
 _ATTEMPTS = 8  # at leaving old messages out
 _KEY_REFUSED = (401, 403)
+_PATIENCE = 2.0  # s; what is only good to know is not worth more
 # An engine says 500 to requests that are the client's fault; these are.
 _CLIENTS_FAULT = re.compile(
     "(image|audio) input is not supported|Failed to parse|Unsupported|Unable to generate parser|"
@@ -56,24 +57,37 @@ class Sender:
         raise invalid(TOO_LONG)
 
     def completed(self, ask: Ask) -> Ask:
-        """The ask with what has to be looked up in its prompt. Blocks; raises GatewayError."""
-        if not ask.lookups:
-            return ask
-        found = [self.look_up(each.target, each.body, each.key) for each in ask.lookups]
-        return ask.completed(found)
+        """The ask with what has to be looked up in its prompt.
 
-    def post(self, path: str, body: dict[str, Any]) -> Reply:
-        """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError."""
+        Blocks; raises GatewayError, and Refusal where a trial of its fails.
+        """
+        for trial in ask.trials:
+            self._try(trial)
+        if ask.lookups:
+            ask = ask.completed([self.look_up(each.target, each.body, each.key)
+                                 for each in ask.lookups])
+        return ask.unopened() if ask.opening and self._opens_with(ask.opening) else ask
+
+    def post(self, path: str, body: dict[str, Any], limit: float | None = None) -> Reply:
+        """POST ``body`` for the model; any status is an answer. Blocks and raises GatewayError.
+
+        ``limit`` is that of Call.
+        """
         fields = {"model": self._target.name, **body}
-        call = replace(self._call, target=path, body=JsonBody(jsontext.encode(fields), fields))
-        return self._gateway.call(call)
+        raw = JsonBody(jsontext.encode(fields), fields)
+        return self._gateway.call(replace(self._call, target=path, body=raw, limit=limit))
 
-    def look_up(self, path: str, body: dict[str, Any], key: str) -> Any:
+    def look_up(
+        self, path: str, body: dict[str, Any], key: str, limit: float | None = None
+    ) -> Any:
         """What stands under ``key`` in the answer to a small question. Raises GatewayError.
 
-        It may be asked while the answer to the real question runs.
+        With a ``limit`` (seconds) an engine that is silent for so long does not answer it, and one
+        is not asked at all when it has run out.
         """
-        reply = self.post(path, body)
+        if limit is not None and limit <= 0:
+            raise GatewayError(Kind.ENGINE_TIMEOUT, f"there is no time left to ask {path}")
+        reply = self.post(path, body, limit)
         try:
             found = jsontext.decode(reply.body) if reply.successful else None
         except jsontext.JsonError:
@@ -83,6 +97,25 @@ class Sender:
         if not isinstance(found, dict) or key not in found:
             raise GatewayError(Kind.UPSTREAM_ERROR, f"the engine did not answer {path}")
         return found[key]
+
+    def _try(self, trial: Lookup) -> None:
+        """Raise Refusal where the engine refuses the schema in it; nothing else is of interest."""
+        reply = self.post(trial.target, trial.body)
+        if reply.successful:
+            reply.close()
+            return
+        error = _error_of(reply)
+        if "schema" in error["message"].lower():
+            raise _refusal(reply, error, self._target)
+
+    def _opens_with(self, opening: str) -> bool:
+        """Whether the engine itself begins every prompt with this token."""
+        body = {"content": opening, "add_special": True}
+        try:
+            tokens = self.look_up("/tokenize", body, "tokens", limit=_PATIENCE)
+        except GatewayError:
+            return False
+        return isinstance(tokens, list) and len(tokens) > 1 and tokens[0] == tokens[1]
 
     def require_engine(self) -> None:
         """Return once the model's engine answers at all; raises GatewayError and Refusal."""

@@ -1,11 +1,13 @@
 """The model that a request means: its engine's facts and what it can do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from app.api.http import services
+from app.api.http import call_of, services
 from app.api.ollama.refusal import Refusal, invalid, quoted
 from app.api.ollama.request.fields import text
+from app.api.payload import OpaqueBody
+from app.api.security import permit
 from app.catalog.capabilities import COMPLETION, INSERT, THINKING, TOOLS
 from app.engine_facts import OPENAI, EngineFacts
 
@@ -51,14 +53,31 @@ class Target:
 
 
 def target_of(fields: dict[str, Any], empty: Refusal) -> Target:
-    """The model that ``fields`` name; raises ``empty`` for no name, GatewayError for no model."""
+    """The model that ``fields`` name; raises ``empty`` for no name.
+
+    Raises GatewayError where there is no such model, or the caller may not use it.
+    """
     asked = text(fields.get("model"), "model")
     if not asked.strip():
         raise empty
     gateway = services().gateway
+    permit(asked, gateway)
     name = gateway.served(asked)
     facts = gateway.engine_facts(name)
     return Target(asked, name, facts or OPENAI, _capabilities(name, facts))
+
+
+def ready(target: Target) -> Target:
+    """The target once its engine runs, with what the engine says then.
+
+    Blocks while an engine has to be started for it; raises GatewayError.
+    """
+    gateway = services().gateway
+    if gateway.is_loaded(target.name):
+        return target
+    gateway.prepare(call_of(OpaqueBody(), model=target.name))
+    facts = gateway.engine_facts(target.name)
+    return replace(target, facts=facts or OPENAI, capabilities=_capabilities(target.name, facts))
 
 
 def _capabilities(name: str, facts: EngineFacts | None) -> tuple[str, ...] | None:

@@ -20,6 +20,7 @@ EMBEDDER, OTHER, GONE = "embedder", "other", "gone"
 NAMED = ["foo", "bar:1b", "org/x", "hf.co/a/b:Q4_K_M"]
 NICK = "nick"  # an alias of org/x
 MARKER = "<__marker__>"
+OPENING = "<|begin|>"  # the text of the token that begins a prompt
 HARMONY_TALK = TOOL_TALK + "{% if x %}<|channel|>analysis<|message|>{% endif %}"
 
 
@@ -36,9 +37,10 @@ class Model:
         """GET /props of the engine that runs it."""
         tools = "tools" in self.template
         return json.dumps({
-            "default_generation_settings": {"n_ctx": SLOT, "params": {}}, "total_slots": 1,
+            "default_generation_settings": {"n_ctx": SLOT, "params": {}}, "total_slots": 64,
             "chat_template": self.template, "chat_template_caps": {"supports_tools": tools},
             "modalities": {"vision": self.vision, "audio": False}, "media_marker": MARKER,
+            "bos_token": OPENING,
             "model_ftype": "Q4_K - Medium", "model_path": "/m.gguf", "is_sleeping": False,
         }).encode()
 

@@ -13,6 +13,7 @@ from tests.server.gateway_process import GatewayProcess
 from tests.server.ollama.asking import (
     CHAT, EMBED, EMBEDDINGS, GENERATE, HI, PS, PULL, TAGS, VERSION, WORK,
 )
+from tests.server.ollama.ndjson import success
 from tests.server.ollama.served_models import GONE, NICK, OTHER, TALKER
 
 POSTS = [*WORK, SHOW, PULL]
@@ -67,10 +68,12 @@ BOTH_TYPES: list[dict[str, Any]] = [
 GENERATE_TYPES: list[dict[str, Any]] = [
     {"prompt": 5}, {"prompt": ["x"]}, {"system": 5}, {"suffix": []}, {"template": 5}, {"raw": "x"},
     {"context": "x"}, {"context": ["x"]}, {"context": [-1]}, {"context": [1.5]},
+    {"width": 1.5}, {"steps": 0.5},
     {"images": "x"}, {"images": [5]},
 ]
 EMBED_TYPES: list[dict[str, Any]] = [
     {"truncate": "no"}, {"dimensions": "3"}, {"dimensions": True}, {"dimensions": []},
+    {"dimensions": 1.5}, {"dimensions": -1}, {"dimensions": 1e-9},
 ]
 TYPES = [(CHAT, fields) for fields in CHAT_TYPES + BOTH_TYPES] + [
     (GENERATE, fields) for fields in BOTH_TYPES + GENERATE_TYPES] + [
@@ -107,6 +110,26 @@ def test_an_unknown_place(gateway: GatewayProcess, path: str, method: str) -> No
     assert answer.status == 404 and answer.header("Content-Type") == "application/json"
     if path.startswith("/api") and method != "HEAD":
         assert ollama_error(answer)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "HEAD"])
+@pytest.mark.parametrize("path", [
+    TAGS, CHAT, "/api/delete", f"/api/blobs/sha256:{SHA}", "/api/nope"])
+def test_a_trailing_slash_changes_nothing(
+        gateway: GatewayProcess, engine: RawEngine, path: str, method: str) -> None:
+    """The answer is there at once, as not every client follows a redirect with its body."""
+    body = b"{}" if method in ("POST", "DELETE") else None
+    plain = fetch(gateway.url, method, path, body)
+    slashed = fetch(gateway.url, method, f"{path}/", body)
+    assert (slashed.status, slashed.header("Content-Type")) == (
+        plain.status, plain.header("Content-Type"))
+    assert slashed.body.replace(f"{path}/".encode(), path.encode()) == plain.body
+    assert fetch(gateway.url, method, f"{path}//", body).status == 404
+
+
+def test_a_chat_with_a_trailing_slash(gateway: GatewayProcess, engine: RawEngine) -> None:
+    """Is a chat."""
+    assert success(post(gateway.url, f"{CHAT}/", WORK[CHAT]))
 
 
 METHODS = [*[("GET", path, "POST") for path in POSTS], *[("HEAD", path, "POST") for path in POSTS],

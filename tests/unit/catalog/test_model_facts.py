@@ -50,6 +50,31 @@ def test_a_made_digest_changes_with_what_the_model_can_do(registry_home: Registr
     assert len(digests) == 3
 
 
+SEES, HEARS, BOTH = projector(vision=True), projector(audio=True), projector(
+    vision=True, audio=True)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_the_digest_changes_with_the_projector(registry_home: RegistryHome, told: bool) -> None:
+    """With whatever is in it, also where the manifest has no SHA-256; not with other files."""
+    files = [{}, {"mmproj-F16.gguf": SEES}, {"mmproj-F16.gguf": HEARS}, {"mmproj-F16.gguf": BOTH},
+             {"mmproj-F16.gguf": SEES + b"other weights"}, {"README.md": b"x"},
+             {"mmproj-F16.gguf": b"no model"}]
+    digests = []
+    for more in files:
+        data = {"model.gguf": weights("gemma3"), **more}
+        listed = [{"path": path, "size": len(data[path])} for path in data]
+        digests.append(pulled(registry_home, data, "m:Q4",
+                              **({} if told else {"files": listed})).digest)
+        again = facts_of(registry_home, "m:Q4").digest
+        assert again == digests[-1] and len(again) == 64
+        registry_home.remove("m:Q4")
+    alone = digests[0]
+    assert len({alone, *digests[1:5]}) == 5
+    assert not told or (alone == digests[5] == digests[6]
+                        == hashlib.sha256(weights("gemma3")).hexdigest())
+
+
 @pytest.mark.parametrize(("kind", "parameters", "size"), [
     ("normal", 7_000_000, "7M"), ("split", 3_000_000, "3M"), ("vision", 7_000_000, "7M"),
     ("without_metadata", 0, ""), ("no_model_file", 0, "")])
@@ -147,7 +172,7 @@ def test_whatever_a_model_is_everything_is_known(registry_home: RegistryHome, ki
     """As a value of its type; a split model has the digest of its first part."""
     model = pulled(registry_home, kind)
     first = next(iter(KINDS[kind].values()))
-    assert model.digest == hashlib.sha256(first).hexdigest()
+    assert (model.digest == hashlib.sha256(first).hexdigest()) is (model.projector is None)
     assert model.name == "org/m:Q4_K_M"
     assert model.quantization() == "Q4_K_M"
     assert model.capabilities() and all(model.families)

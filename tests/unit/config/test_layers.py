@@ -151,9 +151,10 @@ def test_a_variable_without_a_key_is_a_problem(name: str, rule: str) -> None:
     assert problem.rule.startswith(rule)
 
 
-@pytest.mark.parametrize("name", ["LOOP_CONFIG", "LOOP_TEST_ENGINE", "PATH", "LOOPX", "loop_port"])
+@pytest.mark.parametrize("name", [
+    "LOOP_CONFIG", "LOOP_ENGINE_HOME", "LOOP_TEST_ENGINE", "PATH", "LOOPX", "loop_port"])
 def test_other_variables_are_not_looked_at(name: str) -> None:
-    """Only LOOP_ variables are the gateway's, and two kinds of those are no settings."""
+    """Only LOOP_ variables are the gateway's, and three kinds of those are no settings."""
     assert read_environment({name: "1"}) == Layer()
 
 

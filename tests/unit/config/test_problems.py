@@ -56,15 +56,15 @@ def test_all_problems_are_told_at_once(path: Path) -> None:
         f"  {path}: loop.queue.size: -1 must be a whole number from 0 to 100000",
         f"  {path}: loop.engines[0].models: is missing: which models does the engine serve? "
         "Such as models: [org/name:tag]",
-        f"  {path}: loop.engines[1].url: is missing: where does the engine listen? "
-        "Such as url: http://127.0.0.1:8080",
+        f"  {path}: loop.engines[1].url: is missing: where does the engine listen, "
+        "such as url: http://127.0.0.1:8080? Or what starts it, such as command: builtin?",
         f"  {path}: loop.engines[1].slots: 'many' must be a whole number from 1 to 10000",
         f"  {path}: loop.engines[1].api-kye: is no key of the configuration; "
         "did you mean api-key?",
         f"  {path}: loop.engines[2].models: [] must name at least one",
         f"  {path}: loop.engines[2].url: 'http://127.0.0.1:8080' is the url of loop.engines[0] "
         "too; put their models into one entry",
-        f"  {path}: loop.engines[3]: 5 must be a mapping with url and models",
+        f"  {path}: loop.engines[3]: 5 must be a mapping with url or command, and models",
         f"  LOOP_LOOP_KEEP_ALIVE: loop.keep-alive: '5' {duration}",
         "  LOOP_LOPP: is a variable that names no key",
     ])
@@ -94,8 +94,9 @@ def test_one_problem_is_one(path: Path) -> None:
     ("server: {address: null}", "server.address: 'null' must be a text"),
     ("loop: {home: null}", "loop.home: 'null' must be a text"),
     ("loop: {engines: [{command: [llama-server], models: [m]}]}",
-     "loop.engines[0].command: a list is not supported by this version"),
-    ("keys: [a]", "keys: a list must be empty: this version checks no keys"),
+     "loop.engines[0].command: a list must hold \"{port}\""),
+    ("keys: a", "keys: (not shown) must be a list"),
+    ("keys: [a]", "keys[0]: (not shown) must be a mapping with name and sha256"),
     ("loop: {engines: &all [*all]}", "loop.engines"),
     ("loop: {aliases: &all {x: *all}}", "loop.aliases"),
 ])
@@ -131,6 +132,14 @@ ENGINE = f"url: 'http://127.0.0.1:1', models: [m], api-key: {SECRET}"
     f"loop:\n  engines:\n  - url: http://127.0.0.1:1\n   api-key: {SECRET}",
     f"keys: [{SECRET}]",
     f"keys: [{{key: {SECRET}}}]",
+    f"keys: [{{name: a, sha256: {SECRET}}}]",
+    f"keys: [{{name: a, sha256: [{SECRET}]}}]",
+    f"keys: [{{name: a, {SECRET}: sha256}}]",
+    f"keys: [{{name: a, sha256: {SECRET}, rate: {SECRET}, expires: {SECRET}, scopes: {SECRET}}}]",
+    f"keys: {{alice: {SECRET}}}",
+    f"keys:\n- name: a\n  sha256: {SECRET}: x",
+    f"server: {{rate-storage: 'redis://:{SECRET}@host:x'}}",
+    f"server: {{rate-storage: 'redis://host:x?password={SECRET}'}}",
 ])
 def test_a_key_is_never_shown(path: Path, text: str) -> None:
     """Wherever a secret stands and whatever is wrong around it, no problem repeats it."""

@@ -15,6 +15,9 @@ KIND = values.one_of("llama-server", "openai")
 MAYBE = values.optional(values.duration)
 
 READ = [
+    (values.command, "builtin", ("builtin",)),
+    (values.command, ["builtin"], ("builtin",)),
+    (values.command, ["x", "-c", 8192, "--port={port}"], ("x", "-c", "8192", "--port={port}")),
     (values.text, "two words", "two words"),
     (values.text, " padded ", " padded "),
     (values.secret, "sk-123_+/=", "sk-123_+/="),
@@ -51,8 +54,6 @@ READ = [
     (values.items, [1, {}], [1, {}]),
     (MAYBE, None, None),
     (MAYBE, "2s", 2.0),
-    (values.no_keys, [], ()),
-    (values.no_keys, None, ()),
 ]
 
 DURATIONS = {
@@ -84,8 +85,11 @@ REFUSED: list[tuple[Reader, str, list[Any]]] = [
     (values.mapping, "a text that is not blank", [{"a": 5}, {5: "a"}, {"": "a"}, {"a": None}]),
     (values.items, "a list", ["a", {}, 5, True]),
     (MAYBE, "a duration", ["", 0, False]),
-    (values.command, "starts no engines", [["llama-server"], "builtin", None]),
-    (values.no_keys, "must be empty", [["sk-1"], [{}]]),
+    (values.command, "must be builtin, or a list", [None, "llama-server", {}, [], 5, True]),
+    (values.command, "a list of texts and numbers",
+     [["a", None], ["a", ["{port}"]], ["\0"], [True]]),
+    (values.command, "must begin with a program", [["", "{port}"], [" ", "{port}"]]),
+    (values.command, 'must hold "{port}"', [["llama-server"], ["x", "--port", 8080], ["{Port}"]]),
 ]
 
 

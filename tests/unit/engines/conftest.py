@@ -1,12 +1,44 @@
-"""Fixtures for the tests of what stands in front of engines."""
+"""Fixtures for tests of engine processes, and of what stands in front of engines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from app.engines.orphans import marks
+from app.engines.process import EngineProcess
+from tests.fakes.marked import end_carrying, end_written
 from tests.fakes.visits import HandClock, Visits
+
+Start = Callable[..., EngineProcess]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A home whose engines, and what has put its id in `pids`, must be gone when the test ends."""
+    yield tmp_path
+    left = end_carrying(f"LOOP_ENGINE_HOME={tmp_path}\0") + end_written(tmp_path / "pids")
+    assert not left
+
+
+@pytest.fixture
+def start(home: Path) -> Iterator[Start]:
+    """A function that starts a shell script as an engine; killed when the test ends."""
+    started: list[EngineProcess] = []
+
+    def start_script(script: str, seconds_to_stop: float = 5, log: Path | None = None,
+                     ) -> EngineProcess:
+        process = EngineProcess(["sh", "-c", script], log or home / "logs" / "engine.log",
+                                seconds_to_stop, marks(home))
+        started.append(process)
+        return process
+
+    yield start_script
+    for process in started:
+        process.kill()
+    assert all(process.wait(5) for process in started)
 
 
 @pytest.fixture

@@ -125,6 +125,7 @@ def news() -> News:
 def told(news: News, slots: int, gate: Gate) -> Admission:
     """An Admission that tells its news."""
     news.admission = Admission(RULES, slots, gate, news)
+    news.admission.watched = True
     return news.admission
 
 
@@ -186,3 +187,12 @@ def test_no_news_from_those_who_were_answered(visits: Visits, news: News) -> Non
     for visit in waiting:
         visit.expect_error()
     assert len(news.heard) == 3
+
+
+def test_an_engine_that_nobody_watches_ends_its_calls_in_silence(
+        visits: Visits, news: News) -> None:
+    """Each piece of news wakes a thread, and most ends are of interest to nobody."""
+    admission = told(news, 1, OPEN)
+    admission.watched = False
+    visits.enter(admission).leave()
+    assert news.heard == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,12 +75,15 @@ def test_the_path_is_put_behind_the_engines_address(
     assert sent(engine)[0].url == url + CHAT
 
 
-def test_the_engines_own_limits_are_kept(engine: responses.RequestsMock) -> None:
-    """For the connection, and for each silence."""
+@pytest.mark.parametrize(("limit", "limits"), [
+    (None, (2.0, 0.5)), (0.25, (0.25, 0.25)), (9.0, (2.0, 9.0))])
+def test_limits_are_kept(engine: responses.RequestsMock, limit: float | None,
+                         limits: tuple[float, float]) -> None:
+    """For the connection, and for each silence: the engine's, or the call's own."""
     engine.post(URL + CHAT, body=b"{}")
-    client().send(CALL, Departure(None))
+    client().send(replace(CALL, limit=limit), Departure(None))
     options: Any = sent(engine)[0]
-    assert options.req_kwargs["timeout"] == (2.0, 0.5)
+    assert options.req_kwargs["timeout"] == limits
     assert options.req_kwargs["stream"] is True
 
 

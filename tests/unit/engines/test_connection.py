@@ -6,6 +6,7 @@ import gzip
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,10 +56,10 @@ def after(engine: RawEngine, before: list[Step], *then: Script) -> EngineClient:
     return made
 
 
-def failing(client: EngineClient, kind: Kind = Kind.UPSTREAM_ERROR) -> str:
+def failing(client: EngineClient, kind: Kind = Kind.UPSTREAM_ERROR, call: Call = CALL) -> str:
     """The message of the error that the next call ends in."""
     with pytest.raises(GatewayError) as raised:
-        client.send(CALL, Departure(None))
+        client.send(call, Departure(None))
     assert raised.value.kind is kind
     return raised.value.message
 
@@ -224,13 +225,15 @@ def test_any_framing_of_an_answer_is_read(
 @FRESH_OR_REUSED
 @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\n", whole()[:-1]],
                          ids=["silent", "in_the_headers", "in_the_body"])
-def test_silence_is_a_timeout(engine: RawEngine, before: list[Step], start: bytes) -> None:
+@pytest.mark.parametrize(("read", "limit"), [(0.3, None), (600.0, 0.3)])
+def test_silence_is_a_timeout(engine: RawEngine, before: list[Step], start: bytes, read: float,
+                              limit: float | None) -> None:
     """The limit holds at every point; the connection is dropped and a late answer with it."""
     engine.answer_with(*before, [send(start), silence], reply())
-    one = client(engine.url, read=0.3)
+    one = client(engine.url, read)
     for _ in before:
         one.send(CALL, Departure(None))
-    message = failing(one, Kind.ENGINE_TIMEOUT)
+    message = failing(one, Kind.ENGINE_TIMEOUT, replace(CALL, limit=limit))
     assert message == "the engine did not answer within 300 ms"
     assert engine.connections[0].peer_closed.wait(20)
     assert one.send(CALL, Departure(None)).body == COMPLETION

@@ -1,7 +1,8 @@
-"""What counts as loaded: models used within the keep-alive time."""
+"""When models were last used, and until when they count as loaded."""
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
@@ -40,21 +41,19 @@ def loaded(clock: SetClock) -> LoadedModels:
 
 
 def test_at_first_nothing_is_loaded(loaded: LoadedModels) -> None:
-    """Neither in the list nor as the latest."""
-    assert loaded.active() == {}
-    assert loaded.latest() is None
+    """Nor used."""
+    assert loaded.until("m") == (False, None)
+    assert loaded.by_last_use() == []
 
 
 def test_a_used_model_is_loaded_for_the_keep_alive_time(
         loaded: LoadedModels, clock: SetClock) -> None:
     """Until exactly five minutes after its use."""
     loaded.touch("m")
-    assert loaded.active() == {"m": NOON + FIVE_MINUTES}
     clock.move(seconds=299.999)
-    assert loaded.active() == {"m": NOON + FIVE_MINUTES}
+    assert loaded.until("m") == (True, NOON + FIVE_MINUTES)
     clock.move(seconds=0.001)
-    assert loaded.active() == {}
-    assert loaded.latest() is None
+    assert loaded.until("m")[0] is False
 
 
 def test_each_use_counts_from_its_own_time(loaded: LoadedModels, clock: SetClock) -> None:
@@ -63,50 +62,48 @@ def test_each_use_counts_from_its_own_time(loaded: LoadedModels, clock: SetClock
     for _ in range(2):
         clock.move(minutes=4)
         loaded.touch("m")
-        assert loaded.active() == {"m": clock.now + FIVE_MINUTES}
+        assert loaded.until("m") == (True, clock.now + FIVE_MINUTES)
     clock.move(hours=1)
     loaded.touch("m")
-    assert loaded.active() == {"m": clock.now + FIVE_MINUTES}
+    assert loaded.until("m") == (True, clock.now + FIVE_MINUTES)
 
 
-def test_models_are_sorted_by_name_and_expire_one_by_one(
-        loaded: LoadedModels, clock: SetClock) -> None:
-    """Each has its own time."""
-    for name in ("zeta", "alpha", "mid"):
-        loaded.touch(name)
-        clock.move(minutes=2)
-    assert list(loaded.active()) == ["alpha", "mid"]
-    clock.move(minutes=2)
-    assert list(loaded.active()) == ["mid"]
-
-
-def test_the_latest_is_the_one_used_last(loaded: LoadedModels, clock: SetClock) -> None:
-    """Whatever its name, and as long as it counts as loaded."""
+def test_the_latest_comes_first(loaded: LoadedModels, clock: SetClock) -> None:
+    """Whatever its name."""
     for name in ("b", "c", "a", "b"):
         loaded.touch(name)
-        assert loaded.latest() == name
+        assert loaded.by_last_use()[0] == name
         clock.move(seconds=1)
-    clock.move(minutes=5)
-    assert loaded.latest() is None
+    assert loaded.by_last_use() == ["b", "a", "c"]
 
 
-@pytest.mark.parametrize(("keep_alive", "left"), [(0.5, "later"), (0.001, None), (3600, "later")])
-def test_the_keep_alive_time_may_be_any(
-        clock: SetClock, keep_alive: float, left: str | None) -> None:
-    """Fractions of a second as well as hours."""
-    loaded = LoadedModels(keep_alive, clock)
-    loaded.touch("later")
+@pytest.mark.parametrize("keep", [0.5, 3600.0, 1e9])
+def test_a_keep_alive_of_its_own_holds_until_the_model_expires(
+        loaded: LoadedModels, clock: SetClock, keep: float) -> None:
+    """Later uses that say nothing of it go by it; then the usual time counts again."""
+    loaded.touch("m", keep)
     clock.move(milliseconds=100)
-    assert loaded.latest() == left
+    loaded.touch("m")
+    assert loaded.until("m") == (True, clock.now + timedelta(seconds=keep))
+    clock.move(seconds=keep)
+    assert loaded.until("m")[0] is False
+    loaded.touch("m")
+    assert loaded.until("m") == (True, clock.now + FIVE_MINUTES)
+
+
+@pytest.mark.parametrize("keep", [math.inf, 1e300, 1e12])
+def test_for_ever_has_no_end(loaded: LoadedModels, clock: SetClock, keep: float) -> None:
+    """Nor has what lies beyond all dates."""
+    loaded.touch("m", keep)
+    clock.move(days=36500)
+    loaded.touch("m")
+    assert loaded.until("m") == (True, None)
+    loaded.touch("m", 0)
+    assert loaded.until("m")[0] is False
 
 
 def test_many_threads_use_models(loaded: LoadedModels) -> None:
     """No use is lost, no list breaks."""
-    def use(number: int) -> int:
-        loaded.touch(f"m{number}")
-        return len(loaded.active())
-
     with ThreadPoolExecutor(8) as pool:
-        counts = list(pool.map(use, range(200)))
-    assert min(counts) >= 1
-    assert len(loaded.active()) == 200
+        list(pool.map(lambda number: loaded.touch(f"m{number}"), range(200)))
+    assert len(loaded.by_last_use()) == 200

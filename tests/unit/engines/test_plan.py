@@ -45,7 +45,7 @@ REFUSE = [
      [idle("p", 1.0, 1.5, pinned=True), wanted("q", 1.0, pinned=True)], Plan(refuse=["q"])),
     ("the others start", [wanted("a", 1.0, 2.5), wanted("b", 2.0)],
      Plan(start=["b"], refuse=["a"])),
-    ("one that is there serves", [busy("a", 1.0, 2.5)], Plan()),
+    ("one that is there serves", [busy("a", 1.0, 2.5)], Plan(look_at=400.0)),
     ("one that starts serves", [starting("a", 2.5)], Plan()),
     ("one that is stopping will not start again", [stopping("a", 2.5, waiting=1, wanted_since=1.0)],
      Plan(refuse=["a"])),
@@ -61,7 +61,8 @@ IDLE = [
     ("keep-alive 0 while a call runs", [busy("a", 1.0, keep=0.0)], Plan()),
     ("for ever", [idle("a", 1.0, keep=math.inf)], Plan()),
     ("pinned", [idle("a", 1.0, keep=10.0, pinned=True)], Plan()),
-    ("never busy for too long", [busy("a", 0.0, keep=10.0)], Plan()),
+    ("looked at when it may have been idle for so long", [busy("a", 0.0, keep=10.0)],
+     Plan(look_at=110.0)),
     ("starting", [starting("a", keep=0.0)], Plan()),
     ("stopping", [stopping("a", keep=0.0, unused_since=1.0)], Plan()),
     ("stopped", [stopped("a", keep=0.0, unused_since=1.0)], Plan()),
@@ -91,9 +92,9 @@ ROOM = [
      [idle("a", 50.0, keep=1.0), idle("b", 40.0, keep=math.inf), wanted("c", 90.0)],
      Plan(stop=["a"])),
     ("its turn is over", [busy("a", 10.0, 2, load_time=20.0), wanted("b", 90.0)],
-     Plan(hold=["a"])),
+     Plan(hold=["a"], look_at=400.0)),
     ("its calls have ended", [drained("a", 10.0, 2, load_time=20.0), wanted("b", 90.0)],
-     Plan(stop=["a"])),
+     Plan(stop=["a"], look_at=400.0)),
     ("its turn lasts", [busy("a", 10.0, 2), wanted("b", 90.0)], Plan(look_at=120.0)),
     ("who starts has to be ready before", [starting("a", 2), wanted("b", 90.0)], Plan()),
     ("one idle engine for one", [idle("a", 50.0, keep=math.inf), busy("c", 40.0),
@@ -142,7 +143,7 @@ def test_the_plan(units: list[UnitFacts], expected: Plan) -> None:
 def test_without_a_budget_everything_fits() -> None:
     """Nobody is refused, stopped or kept waiting for memory's sake."""
     units = [busy("a", 1.0, 900), wanted("b", 2.0, 900), wanted("c", 1.0, 900), preload("d", 900)]
-    assert planned(units, None) == Plan(start=["c", "b", "d"])
+    assert planned(units, None) == Plan(start=["c", "b", "d"], look_at=400.0)
 
 
 @pytest.mark.parametrize(("size", "others", "expected"), [

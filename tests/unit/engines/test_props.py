@@ -26,9 +26,9 @@ PROPS: dict[str, Any] = {
     "bos_token": "<s>", "build_info": "b11549", "is_sleeping": False,
 }
 FULL = EngineFacts(
-    kind="llama-server", slot_context=4096, chat_template="{{ messages }}", supports_tools=True,
-    vision=True, audio=False, media_marker="<__media_x__>", model_path="/models/m.gguf",
-    ftype="Q4_K - Medium")
+    kind="llama-server", slot_context=4096, slots=4, chat_template="{{ messages }}",
+    supports_tools=True, vision=True, audio=False, bos_token="<s>", media_marker="<__media_x__>",
+    model_path="/models/m.gguf", ftype="Q4_K - Medium")
 LLAMA = EngineFacts("llama-server")
 LOADING = b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}'
 
@@ -54,6 +54,7 @@ def test_a_llama_server_says_everything() -> None:
     ({"modalities": {"vision": 1}}, "vision", False),
     ({"modalities": {"audio": True}}, "audio", True),
     ({"chat_template": None}, "chat_template", ""), ({"chat_template": ...}, "chat_template", ""),
+    ({"bos_token": None}, "bos_token", ""), ({"bos_token": ...}, "bos_token", ""),
     ({"model_path": 5}, "model_path", ""), ({"model_ftype": ...}, "ftype", ""),
     ({"default_generation_settings": {}}, "slot_context", 0),
     ({"default_generation_settings": {"n_ctx": 0}}, "slot_context", 0),

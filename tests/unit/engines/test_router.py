@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.engines.router import Served, candidates, configured_name
+from app.engines.router import (
+    Candidate, Served, affinity, best, candidates, configured_name,
+)
 
 MATCHES = [
     ("org/Model:Q4", "org/Model:Q4", True),
@@ -85,3 +87,51 @@ def test_without_engines_there_are_no_candidates() -> None:
 def test_a_name_gets_the_spelling_of_the_configuration(name: str, expected: str) -> None:
     """Where a name stands there as it is; what only a glob fits stays as asked."""
     assert configured_name(name, ENGINES) == expected
+
+
+def able(address: str = "http://a", usable: bool = True, loaded: bool = True, free: bool = True,
+         running: int = 0) -> Candidate:
+    """An engine that can serve, as good as can be unless said otherwise."""
+    return Candidate(address, usable, loaded, free, running)
+
+
+@pytest.mark.parametrize(("better", "worse", "conversation"), [
+    *((better, worse, conversation) for conversation in (None, "c") for better, worse in (
+        (able(loaded=False, free=False, running=9), able(usable=False)),
+        (able(free=False, running=9), able(loaded=False)),
+        (able(running=9), able(free=False)))),
+    (able(running=1), able(running=2), None),
+])
+def test_the_better_engine_is_chosen(
+        better: Candidate, worse: Candidate, conversation: str | None) -> None:
+    """Usable, loaded, with a free slot; without a conversation also by running calls."""
+    assert best([worse, better, worse], conversation) == 1
+    assert best([better, worse], conversation) == 0
+
+
+def test_of_equals_the_first_is_chosen() -> None:
+    """In the order of the configuration."""
+    assert best([able("http://a"), able("http://b")], None) == 0
+
+
+def test_a_conversation_stays_where_it_belongs() -> None:
+    """However the list is ordered, and whatever runs there; others are spread evenly."""
+    addresses = [f"http://e{number}" for number in range(4)]
+    chosen = []
+    for number in range(400):
+        engines = [able(address, running=number % 3) for address in addresses]
+        chosen.append(engines[best(engines, str(number))].address)
+        turned = engines[::-1]
+        assert turned[best(turned, str(number))].address == chosen[-1]
+    counts = [chosen.count(address) for address in addresses]
+    assert min(counts) > 60
+    fewer = [able(address) for address in addresses[:3]]
+    moved = [number for number in range(400)
+             if fewer[best(fewer, str(number))].address != chosen[number]]
+    assert len(moved) == counts[3]
+
+
+def test_affinity_is_the_same_in_every_gateway() -> None:
+    """It depends on the two texts alone, whatever is in them."""
+    assert affinity("c", "http://a") == 15_220_984_016_125_294_945
+    assert affinity("\ud800", "http://a") != affinity("\ud801", "http://a")

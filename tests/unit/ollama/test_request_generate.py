@@ -58,9 +58,8 @@ def test_a_plain_prompt_takes_what_a_chat_takes() -> None:
 
 def test_a_raw_prompt_goes_as_it_is() -> None:
     """To llama-server's own endpoint, nothing added."""
-    prompt = "<|im_start|>user\n {{ .System }} [img-0] \ud800"
-    sent = ask(raw=True, prompt=prompt)
-    assert sent == completion(prompt=prompt.replace("\ud800", "\ufffd"))
+    prompt = "<|im_start|>user\n {{ .System }} [img-0]"
+    assert ask(raw=True, prompt=prompt) == completion(prompt=prompt)
 
 
 def test_a_raw_prompt_for_another_engine() -> None:
@@ -71,6 +70,39 @@ def test_a_raw_prompt_for_another_engine() -> None:
     assert sent == Ask("/v1/completions", {
         "prompt": "p", "max_tokens": 3, "logprobs": 2, **COUNTED,
         "response_format": {"type": "json_schema", "json_schema": schema}}, TEXT)
+
+
+OPENING = replace(LLAMA, bos_token="<s>")
+
+
+@pytest.mark.parametrize(("fields", "rest"), [
+    ({"raw": True, "prompt": "<s>a<s>"}, "a<s>"), ({"raw": True, "prompt": "<s>"}, ""),
+    ({"raw": True, "prompt": "<s><s>a"}, "<s>a"), ({"template": "<s>{{ .Prompt }}"}, "p"),
+    ({"raw": True, "prompt": "<s>[img-0]a", "images": [PNG]},
+     {"prompt_string": "<m>a", "multimodal_data": [PNG]}),
+], ids=repr)
+def test_a_prompt_that_opens_as_the_engine_does(fields: dict[str, Any], rest: Any) -> None:
+    """It is known which text is too much where the engine puts one there too."""
+    sent = ask(OPENING, **fields)
+    assert sent.opening == "<s>" and sent.unopened() == completion(prompt=rest)
+    prompt = sent.body["prompt"]
+    text = prompt if isinstance(prompt, str) else prompt["prompt_string"]
+    assert text.startswith("<s>")
+
+
+@pytest.mark.parametrize("fields", [
+    {"raw": True}, {"raw": True, "prompt": " <s>"}, {"raw": True, "prompt": "<S>"},
+    {"prompt": "<s>"}, {"prompt": "<s>", "suffix": "x"}, {"prompt": "<s>", "context": [1]},
+    {"template": "<s>", "context": [1]}, {"template": "<s>[img-0]", "images": [PNG], "context": [1]}
+], ids=repr)
+def test_a_prompt_that_opens_otherwise(fields: dict[str, Any]) -> None:
+    """Is left alone: the engine puts nothing there, or nothing else is."""
+    assert ask(OPENING, **fields).opening == ""
+
+
+def test_another_engine_opens_as_it_likes() -> None:
+    """Its token is not known."""
+    assert ask(OTHER, raw=True, prompt="<s>a").body["prompt"] == "<s>a"
 
 
 @pytest.mark.parametrize(("fields", "sent"), [
@@ -85,7 +117,7 @@ def test_a_raw_prompt_for_another_engine() -> None:
 ], ids=repr)
 def test_fields_of_a_raw_prompt(fields: dict[str, Any], sent: dict[str, Any]) -> None:
     """They have other names than in a chat."""
-    assert ask(raw=True, **fields) == completion(prompt="p", **sent)
+    assert replace(ask(raw=True, **fields), trials=()) == completion(prompt="p", **sent)
 
 
 MARKED: list[tuple[str, list[str], str, list[str]]] = [
@@ -128,7 +160,7 @@ TEMPLATE = "{{ if .System }}[{{ .System }}]{{ end }}<{{ .Prompt }}>{{ .Response 
 @pytest.mark.parametrize(("fields", "prompt"), [
     ({}, "<p>"),
     ({"system": "s"}, "[s]<p>"),
-    ({"context": [3, 4]}, [3, 4, "<p>"]),
+    ({"context": [3, 4]}, ["", 3, 4, "<p>"]),
     ({"images": [PNG]}, {"prompt_string": "<<m>p>", "multimodal_data": [PNG]}),
     ({"prompt": "a [img-0]", "images": [PNG]},
      {"prompt_string": "<a <m>>", "multimodal_data": [PNG]}),
@@ -162,8 +194,8 @@ def test_context_comes_before_the_chat() -> None:
     chat = {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "p"}],
             "chat_template_kwargs": {"enable_thinking": False}}
     assert sent.lookups == (Lookup("/apply-template", chat, "prompt"),)
-    assert sent.completed(["<p>"]) == completion(prompt=[3, 5, "<p>"])
-    assert sent.body["prompt"] == [3, 5]
+    assert sent.completed(["<p>"]) == completion(prompt=["", 3, 5, "<p>"])
+    assert sent.body["prompt"] == ["", 3, 5]
 
 
 def test_context_with_images() -> None:

@@ -10,9 +10,7 @@ import pytest
 from app.api.ollama.request import keep_alive
 from tests.unit.ollama.request_cases import refusal
 
-DEFAULT = 300.0
 READ: list[tuple[Any, float]] = [
-    (None, DEFAULT),
     (0, 0.0),
     (-0.0, 0.0),
     (300, 300.0),
@@ -70,33 +68,34 @@ REFUSED: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("value", "seconds"), READ, ids=lambda value: repr(value)[:20])
 def test_durations_are_read(value: Any, seconds: float) -> None:
     """Numbers and texts without a unit are seconds; below zero and over Go's range is for ever."""
-    assert keep_alive.seconds(value, DEFAULT) == pytest.approx(seconds, rel=1e-12)
+    assert keep_alive.seconds(value) == pytest.approx(seconds, rel=1e-12)
 
 
 @pytest.mark.parametrize(("value", "text"), REFUSED, ids=lambda value: repr(value)[:20])
 def test_what_is_no_duration_is_refused(value: Any, text: str) -> None:
     """In Ollama's words, and however long the text is."""
-    assert refusal(keep_alive.seconds, value, DEFAULT) == text
+    assert refusal(keep_alive.seconds, value) == text
 
 
 @pytest.mark.parametrize(("fields", "seconds"), [
-    ({}, DEFAULT),
+    ({}, None),
     ({"keep_alive": "1m"}, 60.0),
     ({"keep_alive": 0, "options": {"keep_alive": "1m"}}, 0.0),
     ({"options": {"keep_alive": "1m"}}, 60.0),
     ({"options": {"keep_alive": -1}}, math.inf),
-    ({"options": {"keep_alive": None}}, DEFAULT),
-    ({"options": {"keep_alive": "default"}}, DEFAULT),
-    ({"options": {"keep_alive": True}}, DEFAULT),
-    ({"options": None}, DEFAULT),
-    ({"options": "wrong"}, DEFAULT),
+    ({"options": {"keep_alive": None}}, None),
+    ({"options": {"keep_alive": "default"}}, None),
+    ({"options": {"keep_alive": True}}, None),
+    ({"options": None}, None),
+    ({"options": "wrong"}, None),
 ])
-def test_it_is_found_among_the_options_too(fields: dict[str, Any], seconds: float) -> None:
+def test_it_is_found_among_the_options_too(
+        fields: dict[str, Any], seconds: float | None) -> None:
     """The field itself comes first; among the options, what makes no sense is passed over."""
-    assert keep_alive.of(fields, DEFAULT) == seconds
+    assert keep_alive.of(fields) == seconds
 
 
 def test_a_wrong_field_is_refused() -> None:
     """Options do not stand in for a field that is wrong."""
     fields = {"keep_alive": "soon", "options": {"keep_alive": "1m"}}
-    assert refusal(keep_alive.of, fields, DEFAULT) == 'time: invalid duration "soon"'
+    assert refusal(keep_alive.of, fields) == 'time: invalid duration "soon"'

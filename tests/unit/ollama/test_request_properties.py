@@ -19,7 +19,7 @@ MANY = settings(
 NUMBERS = st.one_of(
     st.integers(), st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([-2, -1, 0, 2**31, 2**63, 10**400, -(10**400), -0.0, 1e308]))
-# No surrogates: a schema with one is passed on as it came.
+# No surrogates: a request is mended when it is read.
 TEXTS = st.one_of(st.text(max_size=8), st.sampled_from(
     ["json", "high", "max", "5m", "-1", "{}", PNG, WAV, "[img-0]", "{{ .Prompt }}", "{{ end }}"]))
 SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS)
@@ -49,8 +49,13 @@ NAMES = ["num_predict", "temperature", "top_k", "top_p", "min_p", "typical_p", "
          "repeat_last_n", "repeat_penalty", "presence_penalty", "frequency_penalty", "mirostat",
          "mirostat_tau", "mirostat_eta", "keep_alive", "format", "num_ctx"]
 OPTIONS = some(stop=st.lists(TEXTS, max_size=2), **dict.fromkeys(NAMES, NUMBERS))
+SCHEMA = st.dictionaries(st.sampled_from([
+    "type", "properties", "$defs", "items", "anyOf", "oneOf", "enum", "const", "pattern", "format",
+    "minItems", "maxItems", "minLength", "maxLength", "minimum", "exclusiveMaximum", "x"]),
+    ANY, max_size=4)
 SHARED = {
-    "options": OPTIONS, "format": st.sampled_from(["json", "", {"type": "object"}]),
+    "options": OPTIONS,
+    "format": st.one_of(st.sampled_from(["json", "", {"type": "object"}]), SCHEMA),
     "think": st.sampled_from([True, False, "low", "max"]), "logprobs": st.booleans(),
     "top_logprobs": st.integers(-1, 21), "keep_alive": SCALARS, "model": TEXTS,
 }
@@ -90,7 +95,7 @@ def test_any_prompt(fields: dict[str, Any], facts: EngineFacts, thinking: bool) 
     except Refusal as refusal:
         assert refusal.status == 400 and refusal.text
         return
-    for lookup in ask.lookups:
+    for lookup in ask.trials + ask.lookups:
         jsontext.encode(lookup.body)
     whole = ask.completed(["text"] * len(ask.lookups)) if ask.lookups else ask
     assert whole.body["stream"] is True and "model" not in whole.body
@@ -100,8 +105,9 @@ def test_any_prompt(fields: dict[str, Any], facts: EngineFacts, thinking: bool) 
 @MANY
 @given(ANY, ANY)
 def test_any_keep_alive(value: Any, options: Any) -> None:
-    """It is a number of seconds, or refused."""
+    """It is a number of seconds, nothing, or refused."""
     try:
-        assert keep_alive.of({"keep_alive": value, "options": options}, 300.0) >= 0
+        seconds = keep_alive.of({"keep_alive": value, "options": options})
+        assert seconds is None or seconds >= 0
     except Refusal as refusal:
         assert refusal.status == 400 and refusal.text

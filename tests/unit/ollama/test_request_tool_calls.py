@@ -135,7 +135,6 @@ WRONG: list[tuple[Any, str]] = [
     (call("f", arguments="x"), f"{PATH}.function.arguments must be an object"),
     (call("f", arguments="[]"), f"{PATH}.function.arguments must be an object"),
     (call("f", arguments='{"a":NaN}'), f"{PATH}.function.arguments must be an object"),
-    (call("f", arguments='{"a":"\ud800"}'), f"{PATH}.function.arguments must be an object"),
     (call("f", arguments=[]), f"{PATH}.function.arguments must be an object"),
     (call("f", arguments=False), f"{PATH}.function.arguments must be an object"),
 ]

@@ -27,13 +27,17 @@ class Ask:
     """One request for the engine, always streaming; ``style`` says how its answer is to be read.
 
     ``body`` has no "model" yet. Where there are ``lookups``, its prompt lacks their texts: they
-    are made first, each with "model" too, and what is sent is ``completed`` with them.
+    are made first, each with "model" too, and what is sent is ``completed`` with them. ``trials``
+    are made before all else, to hear whether the engine would refuse them. ``opening`` is the text
+    of the token that the prompt begins with and that the engine may put there itself.
     """
 
     target: str
     body: dict[str, Any] = field(repr=False)
     style: str
     lookups: tuple[Lookup, ...] = ()
+    trials: tuple[Lookup, ...] = ()
+    opening: str = ""
 
     def completed(self, texts: Sequence[str]) -> "Ask":
         """This ask with the texts of its lookups, in their order, in its prompt.
@@ -45,4 +49,13 @@ class Ask:
             whole: Any = [*prompt, *texts]
         else:
             whole = {**prompt, "prompt_string": "".join(texts) + prompt["prompt_string"]}
-        return replace(self, body={**self.body, "prompt": whole}, lookups=())
+        return replace(self, body={**self.body, "prompt": whole}, lookups=(), trials=())
+
+    def unopened(self) -> "Ask":
+        """This ask, once there are no lookups left, without ``opening`` in front of its prompt."""
+        prompt: Any = self.body["prompt"]
+        if isinstance(prompt, str):
+            rest: Any = prompt.removeprefix(self.opening)
+        else:
+            rest = {**prompt, "prompt_string": prompt["prompt_string"].removeprefix(self.opening)}
+        return replace(self, body={**self.body, "prompt": rest}, opening="")

@@ -17,7 +17,7 @@ def ask(fields: dict[str, Any], facts: EngineFacts, thinking: bool) -> Ask:
     ``thinking``: the model has the capability. The model can call tools, where there are some.
     """
     made = body(fields, facts, thinking)
-    asked = tools.translate(fields.get("tools"))
+    asked = tools.translate(fields.get("tools"), facts)
     if asked:
         made["tools"] = asked
         if facts.is_llama_server:  # which refuses probabilities in a stream with tools
@@ -33,7 +33,7 @@ def body(fields: dict[str, Any], facts: EngineFacts, thinking: bool) -> dict[str
     made = {
         "messages": messages.translate(fields.get("messages"), facts),
         **options.engine_fields(mapping(fields.get("options"), "options"), facts),
-        **formats.for_chat(fields),
+        **formats.for_chat(fields, facts),
         **think.engine_fields(think.wanted(fields, thinking), facts),
         **alternatives,
         **COUNTED,

@@ -1,7 +1,7 @@
 """Prompts that go to the engine as they are, without its chat template."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.api.ollama.refusal import invalid
@@ -42,9 +42,12 @@ def complete(prompt: Prompt, fields: Fields, facts: EngineFacts) -> Ask:
         return _ask("/v1/completions", {"prompt": prompt.text}, fields, facts)
     if prompt.images:
         lookups = (_tokens(prompt),) if prompt.context else ()
-        return _ask("/completion", {"prompt": marked(prompt, facts)}, fields, facts, lookups)
-    whole: Any = [*prompt.context, prompt.text] if prompt.context else prompt.text
-    return _ask("/completion", {"prompt": whole}, fields, facts)
+        made = _ask("/completion", {"prompt": marked(prompt, facts)}, fields, facts, lookups)
+    else:
+        whole: Any = _following(prompt.context, prompt.text) if prompt.context else prompt.text
+        made = _ask("/completion", {"prompt": whole}, fields, facts)
+    opened = prompt.text.startswith(facts.bos_token) and not prompt.context
+    return replace(made, opening=facts.bos_token) if opened else made
 
 
 def answer(prompt: Prompt, chat: Fields, fields: Fields, facts: EngineFacts) -> Ask:
@@ -61,7 +64,7 @@ def answer(prompt: Prompt, chat: Fields, fields: Fields, facts: EngineFacts) -> 
     if images:
         made: Any = {"prompt_string": "", "multimodal_data": images}
         return _ask("/completion", {"prompt": made}, fields, facts, (_tokens(prompt), template))
-    return _ask("/completion", {"prompt": list(prompt.context)}, fields, facts, (template,))
+    return _ask("/completion", {"prompt": _following(prompt.context)}, fields, facts, (template,))
 
 
 def fill_in(prefix: str, suffix: str, fields: Fields, facts: EngineFacts) -> Ask:
@@ -88,6 +91,11 @@ def marked(prompt: Prompt, facts: EngineFacts) -> dict[str, Any]:
     return {"prompt_string": text, "multimodal_data": [prompt.images[i] for i in numbers]}
 
 
+def _following(context: tuple[int, ...], *texts: str) -> list[Any]:
+    """A prompt that goes on from token ids: only before a text does the engine begin it."""
+    return ["", *context, *texts]
+
+
 def _tokens(prompt: Prompt) -> Lookup:
     """A prompt with images is one text, so what comes before it has to become text."""
     return Lookup("/detokenize", {"tokens": list(prompt.context)}, "content")
@@ -101,7 +109,7 @@ def _ask(target: str, prompt: Fields, fields: Fields, facts: EngineFacts,
         alternatives = {} if top is None else {"n_probs": max(top, 1)}
         body = {**prompt, **sampling, **formats.for_completion(fields), **alternatives,
                 "stream": True, "cache_prompt": True}
-        return Ask(target, body, COMPLETION, lookups)
+        return Ask(target, body, COMPLETION, lookups, formats.trials(fields, facts))
     alternatives = {} if top is None else {"logprobs": max(top, 1)}
-    body = {**prompt, **sampling, **formats.for_chat(fields), **alternatives, **COUNTED}
+    body = {**prompt, **sampling, **formats.for_chat(fields, facts), **alternatives, **COUNTED}
     return Ask(target, body, TEXT)

@@ -3,25 +3,30 @@
 ``null`` counts as absent everywhere, as it does for Go's decoder.
 """
 
+import re
 from typing import Any
 
 from app.api.ollama.refusal import invalid
 
+_HALF = re.compile("[\ud800-\udfff]")  # what is left of the surrogates once pairs are read
+
 
 def text(value: Any, path: str) -> str:
-    """A text, "" where there is none.
-
-    Half a surrogate pair, which engines refuse as broken JSON, becomes U+FFFD as in Ollama.
-    """
+    """A text, "" where there is none."""
     if value is None:
         return ""
     if not isinstance(value, str):
         raise invalid(f"{path} must be a text")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return value
+
+
+def whole(value: Any, path: str) -> int:
+    """A whole number, 0 where there is none; 5.0 is one too, as JSON has one kind of number."""
+    if value is None:
+        return 0
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value != int(value):
+        raise invalid(f"{path} must be a whole number")
+    return int(value)
 
 
 def flag(value: Any, path: str, default: bool = False) -> bool:
@@ -58,6 +63,20 @@ def objects(value: Any, path: str) -> list[dict[str, Any]]:
         if not isinstance(item, dict):
             raise invalid(f"{path}[{i}] must be an object")
     return found
+
+
+def mended(value: Any) -> Any:
+    """``value`` with U+FFFD for each half of a surrogate pair in its texts and keys, as in Ollama.
+
+    JSON can write such halves, but no UTF-8 can, and engines take a text with one for broken JSON.
+    """
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [mended(each) for each in value]
+    if isinstance(value, dict):
+        return {mended(key): mended(each) for key, each in value.items()}
+    return value
 
 
 def lowered(found: dict[str, Any]) -> dict[str, Any]:

@@ -4,25 +4,44 @@ from typing import Any
 
 from app import jsontext
 from app.api.ollama.refusal import invalid, quoted
+from app.api.ollama.request import schemas
+from app.api.ollama.request.ask import Lookup
+from app.engine_facts import EngineFacts
 
 _ANY_OBJECT = {"type": "object"}  # what Ollama's own grammar for "json" accepts
 
 
-def for_chat(fields: dict[str, Any]) -> dict[str, Any]:
+def for_chat(fields: dict[str, Any], facts: EngineFacts) -> dict[str, Any]:
     """The field of /v1/chat/completions, none where the text is free. Raises Refusal."""
     asked = _asked(fields)
     if asked is None:
         return {}
     if asked == "json":
         return {"response_format": {"type": "json_object"}}
-    schema = {"name": "schema", "schema": asked}
-    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    schema = schemas.bearable(asked, "format") if facts.is_llama_server else asked
+    named = {"name": "schema", "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 def for_completion(fields: dict[str, Any]) -> dict[str, Any]:
     """The field of llama-server's /completion, which ignores ``response_format``."""
     asked = _asked(fields)
-    return {} if asked is None else {"json_schema": _ANY_OBJECT if asked == "json" else asked}
+    if asked is None:
+        return {}
+    if asked == "json":
+        return {"json_schema": _ANY_OBJECT}
+    return {"json_schema": schemas.common(schemas.bearable(asked, "format"))}
+
+
+def trials(fields: dict[str, Any], facts: EngineFacts) -> tuple[Lookup, ...]:
+    """The question by which a llama-server refuses a schema that it refuses in a chat.
+
+    With /completion it may go on without a word, and without the schema.
+    """
+    if not isinstance(_asked(fields), dict):
+        return ()
+    chat = {"messages": [{"role": "user", "content": "?"}], **for_chat(fields, facts)}
+    return (Lookup("/apply-template", chat, "prompt"),)
 
 
 def _asked(fields: dict[str, Any]) -> Any:

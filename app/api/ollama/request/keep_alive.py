@@ -18,28 +18,27 @@ _LONGEST = 100  # characters; no duration needs more
 _GO_TYPES = {bool: "bool", list: "[]interface {}", dict: "map[string]interface {}"}
 
 
-def of(fields: dict[str, Any], default: float) -> float:
-    """Seconds that the request asks for, ``math.inf`` for ever. Raises Refusal.
+def of(fields: dict[str, Any]) -> float | None:
+    """Seconds that the request asks for, ``math.inf`` for ever, None for nothing. Raises Refusal.
 
     Some clients put the field among the options, where Ollama ignores it: it counts there only
     where it makes sense.
     """
     if fields.get("keep_alive") is not None:
-        return seconds(fields["keep_alive"], default)
+        return seconds(fields["keep_alive"])
     options = fields.get("options")
+    found = options.get("keep_alive") if isinstance(options, dict) else None
     try:
-        return seconds(options.get("keep_alive") if isinstance(options, dict) else None, default)
+        return None if found is None else seconds(found)
     except Refusal:
-        return default
+        return None
 
 
-def seconds(value: Any, default: float) -> float:
+def seconds(value: Any) -> float:
     """The seconds that ``value`` stands for, ``math.inf`` for ever. Raises Refusal.
 
     A text without a unit is read as seconds, which Ollama refuses.
     """
-    if value is None:
-        return default
     if isinstance(value, str):
         return _within(_duration(value))
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.api.ollama.refusal import invalid
-from app.api.ollama.request.fields import flag
+from app.api.ollama.request.fields import flag, whole
 
 _MOST = 20
 
@@ -14,11 +14,7 @@ def asked(fields: dict[str, Any]) -> int | None:
     Engines leave the probabilities out altogether when asked for 0 alternatives, so at least one
     is asked of them.
     """
-    top = fields.get("top_logprobs")
-    if top is None:
-        top = 0
-    if not isinstance(top, (int, float)) or isinstance(top, bool) or top != int(top):
-        raise invalid("top_logprobs must be a whole number")
+    top = whole(fields.get("top_logprobs"), "top_logprobs")
     if not 0 <= top <= _MOST:
         raise invalid("top_logprobs must be between 0 and 20")
-    return int(top) if flag(fields.get("logprobs"), "logprobs") else None
+    return top if flag(fields.get("logprobs"), "logprobs") else None

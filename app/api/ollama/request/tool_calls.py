@@ -5,7 +5,7 @@ from typing import Any
 
 from app import jsontext
 from app.api.ollama.refusal import invalid
-from app.api.ollama.request.fields import lowered, mapping, objects, text
+from app.api.ollama.request.fields import lowered, mapping, mended, objects, text
 
 
 class ToolCalls:
@@ -68,18 +68,24 @@ class ToolCalls:
 
 
 def _arguments(value: Any, path: str) -> str:
-    """The JSON text of an object; a text that holds one is taken as it is, a blank one is empty."""
+    """The JSON text of an object; a text that holds one is taken as it is, a blank one is empty.
+
+    Half a surrogate pair that such a text escapes is mended like any other.
+    """
     if value is None or value == "":
         return "{}"
     if isinstance(value, dict):
         return jsontext.encode(value).decode()
-    if isinstance(value, str) and _holds_object(value):
-        return value
-    raise invalid(f"{path} must be an object")
+    found = _object_in(value) if isinstance(value, str) else None
+    if found is None:
+        raise invalid(f"{path} must be an object")
+    sound = mended(found)
+    return str(value) if sound == found else jsontext.encode(sound).decode()
 
 
-def _holds_object(value: str) -> bool:
+def _object_in(value: str) -> dict[str, Any] | None:
     try:
-        return isinstance(jsontext.decode(value.encode()), dict)
-    except ValueError:  # JsonError, or half a surrogate pair
-        return False
+        found = jsontext.decode(value.encode())
+    except jsontext.JsonError:
+        return None
+    return found if isinstance(found, dict) else None

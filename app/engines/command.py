@@ -1,0 +1,116 @@
+"""What starts an engine for one model: a command of the configuration with its values filled in."""
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.catalog.facts import FactsCache
+from app.catalog.footprint import estimate
+from app.catalog.manifest import Entry
+from app.catalog.model_facts import ModelFacts, projector_of
+from app.catalog.registry import Registry
+from app.engine_facts import LLAMA_SERVER
+from app.engines import context
+from app.engines.client import EngineClient
+from app.engines.failures import Limits
+from app.engines.orphans import marks
+from app.engines.process import EngineProcess
+from app.engines.props import LIMITS
+from app.engines.unit import CannotStart
+from app.settings import BUILTIN, EngineSettings
+
+DEFAULT_SLOTS = 4
+_PLACEHOLDER = re.compile(r"\{(file|port|model|slots|projector)\}")
+_BUILTIN = (sys.executable, "-m", "app.engines.builtin", "--host", "127.0.0.1",
+            "--model", "{file}", "--alias", "{model}", "--port", "{port}", "--parallel", "{slots}")
+_PROJECTOR = ("--mmproj", "{projector}")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all commands have in common: the registry and its facts, and how engines are reached."""
+
+    registry: Registry
+    facts: FactsCache
+    home: Path
+    limits: Limits
+    connections: int
+
+
+class EngineCommand:
+    """The command of one ``loop.engines`` entry, for one model of the registry."""
+
+    def __init__(
+        self, address: str, model: str, settings: EngineSettings, around: Surroundings
+    ) -> None:
+        """``address`` tells it from all other engines."""
+        self.address = address
+        self.start_timeout = settings.start_timeout
+        self.strikes = settings.strikes
+        self.slots = settings.slots or DEFAULT_SLOTS
+        self.max_choices = settings.max_choices
+        self.pinned = settings.pinned
+        builtin = settings.command == BUILTIN
+        self.learns_slots = settings.slots is None and not builtin
+        self.kind = LLAMA_SERVER if builtin else settings.kind
+        self._model = model
+        self._settings = settings
+        self._around = around
+        self._limits = Limits(settings.connect_timeout or around.limits.connect,
+                              settings.read_timeout or around.limits.read)
+
+    def memory(self) -> int:
+        """Bytes that the engine will take, estimated; 0 for a model that is gone."""
+        entry = self._around.registry.find(self._model)
+        if entry is None:
+            return 0
+        model = self._around.facts.of_model(entry)
+        return estimate(model, self._context(model), self.slots)
+
+    def start(self, port: int) -> EngineProcess:
+        """The process, just started. Raises CannotStart."""
+        entry = self._around.registry.find(self._model)
+        if entry is None:
+            raise CannotStart("the model is no longer in the registry")
+        log = self._around.home / "logs" / "engines" / f"{entry.directory.name}.log"
+        line = filled(self._template(entry), entry, port, self.slots)
+        try:
+            return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home))
+        except OSError as error:
+            raise CannotStart(f"its process cannot be made ({error.strerror})") from error
+
+    def client(self, port: int) -> EngineClient:
+        """The way to the engine at that port."""
+        return self._client(port, self._limits, self._around.connections)
+
+    def asker(self, port: int) -> EngineClient:
+        """As ``client``, for questions whose answer nobody waits for long."""
+        return self._client(port, LIMITS, 4)
+
+    def _client(self, port: int, limits: Limits, connections: int) -> EngineClient:
+        settings = self._settings
+        return EngineClient(f"http://127.0.0.1:{port}", settings.api_key, limits, connections)
+
+    def _template(self, entry: Entry) -> Sequence[str]:
+        if self._settings.command != BUILTIN:
+            return self._settings.command
+        return (*_BUILTIN, *_PROJECTOR) if projector_of(entry) else _BUILTIN
+
+    def _context(self, model: ModelFacts) -> int:
+        if self._settings.command == BUILTIN:
+            return context.of_builtin(model, self.slots)
+        return context.of_command(self._settings.command, model, self.slots)
+
+
+def filled(template: Sequence[str], entry: Entry, port: int, slots: int) -> list[str]:
+    """The command line: every placeholder with its value, other braces as they are."""
+    projector = projector_of(entry)
+    values = {
+        "file": str(entry.first_file), "port": str(port), "model": entry.name,
+        "slots": str(slots),
+        "projector": str(entry.directory / projector.path) if projector else "",
+    }
+    fill: Callable[[re.Match[str]], str] = lambda match: values[match[1]]  # noqa: E731
+    return [_PLACEHOLDER.sub(fill, part) for part in template]

@@ -1,0 +1,216 @@
+"""One managed engine: one command with one model, and where it is in its life."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.engines.admission import Admission
+from app.engines.client import EngineClient
+from app.engines.health import Health
+from app.engines.loading import Loading
+from app.engines.listening import Listener
+from app.engines.props import PropsCache, asking, parse_props
+from app.engines.unit_facts import State, UnitFacts
+from app.errors import GatewayError, Kind
+
+PATIENCE = 2.0  # s; a call waits for a pause after a failure that is no longer
+
+
+class Process(Protocol):
+    """A running engine, as ``app.engines.process.EngineProcess`` is one."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def ended(self) -> str | None: ...
+
+    def last_line(self) -> str: ...
+
+    def wait(self, seconds: float | None = None) -> bool: ...
+
+    def stop(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def listener(self, port: int) -> Listener: ...
+
+    def ports(self) -> set[int]: ...
+
+    def memory(self) -> int | None: ...
+
+
+class Command(Protocol):
+    """How an engine for one model is started and reached."""
+
+    address: str
+    start_timeout: float
+    strikes: int
+    slots: int
+    learns_slots: bool
+    max_choices: int | None
+    kind: str | None
+    pinned: bool
+
+    def memory(self) -> int:
+        """Bytes that the engine will take, estimated."""
+
+    def start(self, port: int) -> Process:
+        """The process, just started; raises CannotStart."""
+
+    def client(self, port: int) -> EngineClient:
+        """The way to the engine at that port."""
+
+    def asker(self, port: int) -> EngineClient:
+        """As ``client``, for questions whose answer nobody waits for long."""
+
+
+class CannotStart(Exception):
+    """The engine did not come up; the message completes "the engine of 'm' did not start: "."""
+
+
+@dataclass
+class Life:
+    """What changes while a managed engine lives; the supervisor's alone, under its lock."""
+
+    state: State = State.STOPPED
+    process: Process | None = None
+    port: int = 0
+    client: EngineClient | None = None
+    asker: EngineClient | None = None
+    ready_since: float = 0.0
+    load_time: float = 0.0
+    failures: int = 0
+    not_before: float = 0.0
+    error: str | None = None
+    starts: int = 0
+    memory: int = 0
+    wanted: bool = False  # to be started though nobody calls
+    doomed: str | None = None  # why it is being killed
+    doubts: int = 0  # broken connections that are being looked into
+
+
+class Hearing(Protocol):
+    """Who acts when an engine is in trouble. Neither method blocks."""
+
+    def trouble(self, unit: "Unit", client: EngineClient, why: str) -> None:
+        """The process behind the client is dead, or might as well be."""
+
+    def doubt(self, unit: "Unit", client: EngineClient) -> None:
+        """The process behind the client may be about to end."""
+
+
+class Unit:
+    """A managed engine as calls see it. Safe to use from many threads."""
+
+    managed = True
+    learns_slots = False
+
+    def __init__(
+        self, model: str, command: Command, admission: Admission, keep: float,
+        hear: "Hearing", clock: Callable[[], float],
+    ) -> None:
+        """``hear`` is told of what goes wrong."""
+        self.model = model
+        self.command = command
+        self.address = command.address
+        self.max_choices = command.max_choices
+        self.admission = admission
+        self.health = Health(command.strikes, clock)
+        self.loading = Loading(self.ask, command.start_timeout)
+        self.props = PropsCache(self.ask, command.kind)
+        self.keep = self.default_keep = keep
+        self.life = Life()
+        self._hear = hear
+        self._clock = clock
+
+    @property
+    def client(self) -> EngineClient:
+        """The way to the running engine."""
+        client = self.life.client
+        if client is None:
+            raise GatewayError(Kind.ENGINE_UNAVAILABLE, f"the engine of '{self.model}' has ended")
+        return client
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it is ready."""
+        return self.life.state is State.READY
+
+    @property
+    def in_use(self) -> bool:
+        """Whether calls run or wait."""
+        return self.admission.demand().unused_since is None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has a process that has not ended by itself, as far as anyone knows."""
+        process = self.life.process
+        return process is not None and process.ended() is None and not self.life.doubts
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it has no process and somebody waits for it, or it is to be there anyway."""
+        if self.life.state in (State.READY, State.STARTING):
+            return False
+        return self.life.wanted or self.admission.demand().waiting > 0
+
+    def require(self) -> None:
+        """Raise GatewayError within the pause after a failure, unless that is short."""
+        wait = self.life.not_before - self._clock()
+        if self.life.state is State.FAILED and wait > PATIENCE:
+            raise self.failure(wait)
+
+    def failure(self, wait: float) -> GatewayError:
+        """Why the engine cannot be had now, and when it can be tried again (s)."""
+        return GatewayError(Kind.ENGINE_NOT_READY, self.life.error or "it failed", wait=wait)
+
+    def lost(self, client: EngineClient, why: str) -> None:
+        """Its process is dead, or does not listen any more."""
+        self._hear.trouble(self, client, why)
+
+    def broke(self, client: EngineClient) -> None:
+        """Its process may be about to end: calls wait until that is known."""
+        self._hear.doubt(self, client)
+
+    def silent(self, client: EngineClient, why: str) -> None:
+        """A strike; after too many of them the process is ended."""
+        if self.health.silent(why):
+            self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
+
+    def learn_slots(self) -> None:
+        """Let as many calls run at a time as the engine says; blocks for a third of a second."""
+        try:
+            found = parse_props(*self.ask("/props"))
+        except GatewayError:
+            return
+        self.admission.slots = found.slots or None if found else None
+
+    def failed_probe(self, why: str) -> None:
+        """A strike, by somebody who asked beside all calls."""
+        client = self.life.client
+        if client is not None and self.health.silent(why, probe=True):
+            self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
+
+    def answered(self) -> None:
+        """It works: earlier failures are forgotten."""
+        self.health.answered()
+        if self.life.failures:
+            self.life.failures = 0
+
+    def facts(self) -> UnitFacts:
+        """The unit as the policy sees it."""
+        life, demand = self.life, self.admission.demand()
+        if life.state in (State.STOPPED, State.FAILED) and (demand.waiting or life.wanted):
+            life.memory = self.command.memory()
+        return UnitFacts(
+            self.address, life.state, life.memory, demand.held, demand.waiting,
+            demand.wanted_since, demand.unused_since, life.ready_since, life.load_time, self.keep,
+            life.not_before, self.command.pinned, life.wanted,
+        )
+
+    def ask(self, target: str) -> tuple[int, bytes]:
+        """Status and body of a GET of the process that runs or starts; raises GatewayError."""
+        asker = self.life.asker
+        if asker is None:
+            raise GatewayError(Kind.ENGINE_UNAVAILABLE, "there is no engine to ask")
+        return asking(asker)(target)

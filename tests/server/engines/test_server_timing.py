@@ -1,0 +1,91 @@
+"""Server-Timing says of every answer where its time went."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from tests.fakes.raw_client import RawAnswer
+from tests.server.calls import post
+from tests.server.engines.calling import (
+    EMBED, GENERATE, OLLAMA, body, chat, crowd, ollama, succeeds,
+)
+from tests.server.engines.conftest import Start
+from tests.server.engines.managed_gateway import ManagedGateway, engine
+
+_FORM = re.compile(
+    r"queue;dur=(\d+(?:\.\d+)?), load;dur=(\d+(?:\.\d+)?), engine;dur=(\d+(?:\.\d+)?)")
+
+
+class Times(NamedTuple):
+    """Milliseconds."""
+
+    queue: float
+    load: float
+    engine: float
+
+
+def times(answer: RawAnswer) -> Times:
+    """What the header says, which has to be there once."""
+    found = _FORM.fullmatch(answer.header("Server-Timing") or "")
+    assert found, answer.headers
+    return Times(*map(float, found.groups()))
+
+
+@pytest.fixture(scope="module")
+def gateway(start: Start) -> ManagedGateway:
+    """A gateway before engines that load, queue and fail."""
+    return start([
+        engine(["slow", "slow-native"], "--load", "0.5"), engine("one", slots=1), engine("any"),
+        engine("broken", "--load", "0.2", "--exit", "3"),
+    ], queue={"size": 1, "max-wait": "1m"})
+
+
+@pytest.mark.parametrize("ask", [chat, ollama])
+def test_loading_is_told(gateway: ManagedGateway, ask: object) -> None:
+    """Of the first call the time in which its engine started, of the next one nothing."""
+    model = "slow" if ask is chat else "slow-native"
+    call = chat if ask is chat else ollama
+    assert times(succeeds(call(gateway.url, model))).load >= 500
+    assert times(succeeds(call(gateway.url, model))).load < 500
+
+
+def test_queueing_is_told(gateway: ManagedGateway) -> None:
+    """Of a call that had to wait for a slot."""
+    with crowd(gateway.url) as calls:
+        first = calls.chat("one", "id:first answer:0.6")
+        gateway.journal.one("begin", "one", "first")
+        second = calls.chat("one", "id:second")
+        gateway.wait_for_queue("one", 1)
+        full = chat(gateway.url, "one")
+        assert full.status == 429 and times(full)
+        found = times(succeeds(first.result()))
+        assert found.engine >= 600 and found.queue < 600
+        found = times(succeeds(second.result()))
+        assert found.queue >= 1 and found.load < 500
+
+
+@pytest.mark.parametrize(("path", "fields"), [
+    ("/v1/chat/completions", {"stream": True}), ("/v1/chat/completions", {}),
+    ("/v1/embeddings", {"input": "x"}), (OLLAMA, {}), (OLLAMA, {"stream": False}),
+    (EMBED, {"input": "x"}), (GENERATE, {})], ids=repr)
+def test_the_engines_time_is_told(
+        gateway: ManagedGateway, path: str, fields: dict[str, object]) -> None:
+    """On every route; of a stream it is the time until the answer began."""
+    answer = succeeds(post(gateway.url, path, {**body("any", "answer:0.3 events:1"), **fields}))
+    found = times(answer)
+    assert found.engine < 20000
+    if path == "/v1/chat/completions" and not fields:
+        assert found.engine >= 300
+
+
+@pytest.mark.parametrize(("model", "status"), [("nope", 404), ("broken", 503), ("", 400)])
+def test_errors_have_it_too(gateway: ManagedGateway, model: str, status: int) -> None:
+    """Also those of the gateway itself."""
+    for path in "/v1/chat/completions", OLLAMA:
+        answer = post(gateway.url, path, body(model))
+        assert answer.status == status and times(answer).queue >= 0
+    if model == "broken":
+        assert times(answer).load >= 0

@@ -1,0 +1,69 @@
+"""Engines end when a request says so, as soon as no call runs, long before they have been idle."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.server.calls import get, post
+from tests.server.engines.calling import (
+    EMBED, GENERATE, OLLAMA, PS, body, chat, crowd, streaming, streams_whole, succeeds, unload,
+)
+from tests.server.engines.conftest import Start
+from tests.server.engines.managed_gateway import ManagedGateway, engine
+
+ROUTES = [OLLAMA, GENERATE, EMBED]
+
+
+@pytest.fixture(scope="module")
+def gateway(start: Start) -> ManagedGateway:
+    """A gateway that would keep its engines for an hour."""
+    return start([
+        engine(["by-generate", "by-chat"]), engine("again"), engine("early", "--load", "0.4"),
+        engine([f"once-{number}" for number in range(len(ROUTES))]),
+    ], **{"keep-alive": "1h"})
+
+
+@pytest.mark.parametrize(("number", "path"), list(enumerate(ROUTES)), ids=ROUTES)
+def test_an_answer_and_then_gone(gateway: ManagedGateway, number: int, path: str) -> None:
+    """A keep_alive of 0 lets the engine answer and then end."""
+    model = f"once-{number}"
+    fields = body(model, stream=False, keep_alive=0)
+    succeeds(post(gateway.url, path, {**fields, "prompt": "id:x", "input": "id:x"}))
+    ended = gateway.journal.one("terminated", model)
+    assert ended.at > gateway.journal.one("end", model).at
+    assert gateway.wait_for_state(model, "stopped")["last_error"] is None
+
+
+@pytest.mark.parametrize(("model", "path"), [("by-generate", GENERATE), ("by-chat", OLLAMA)])
+def test_unloading_waits_for_running_calls(
+        gateway: ManagedGateway, model: str, path: str) -> None:
+    """The answer comes at once, the stream goes on to its end, and the engine ends after it."""
+    gate = gateway.directory / f"{model}.gate"
+    with streaming(gateway.url, model, f"until:{gate}") as waiting:
+        answer = succeeds(unload(gateway.url, model, path))
+        assert answer.json()["done_reason"] == "unload"
+        assert not gateway.journal.entries("terminated", model)
+        gate.touch()
+        assert len(streams_whole(waiting.answer)) == 3
+    ended = gateway.journal.one("terminated", model)
+    assert ended.at > gateway.journal.one("end", model).at
+    assert model not in str(get(gateway.url, PS).json()["models"])
+
+
+def test_an_unloaded_model_is_loaded_again(gateway: ManagedGateway) -> None:
+    """By the next call, also by one that comes while the engine is ending."""
+    for _ in range(3):
+        succeeds(chat(gateway.url, "again"))
+        assert unload(gateway.url, "again").status == 200
+    pids = [entry.pid for entry in gateway.journal.wait_for("terminated", "again", count=3)]
+    assert len(set(pids)) == 3
+
+
+def test_unloading_what_is_starting(gateway: ManagedGateway) -> None:
+    """Does not take the engine away from the call that it was started for."""
+    with crowd(gateway.url) as calls:
+        waiting = calls.chat("early")
+        gateway.journal.wait_for("started", "early")
+        assert unload(gateway.url, "early").status == 200
+        succeeds(waiting.result())
+    gateway.journal.one("terminated", "early")

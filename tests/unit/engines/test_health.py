@@ -1,0 +1,77 @@
+"""Whether an engine can be relied on."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.engines.health import Health
+from tests.fakes.visits import HandClock
+
+
+@pytest.fixture
+def health(clock: HandClock) -> Health:
+    """An engine with two strikes."""
+    return Health(2, clock)
+
+
+def test_a_new_engine_is_healthy(health: Health) -> None:
+    """Until something speaks against it."""
+    assert (health.suspect, health.usable, health.strikes, health.error) == (False, True, 0, None)
+
+
+def test_one_refusal_makes_it_suspect(health: Health) -> None:
+    """There is nobody."""
+    health.refused("nobody there")
+    assert (health.suspect, health.usable, health.error) == (True, False, "nobody there")
+
+
+def test_silences_in_a_row_make_it_suspect(health: Health) -> None:
+    """One alone does not; a good answer between two ends the count."""
+    assert health.silent("late") is False
+    health.answered()
+    assert health.silent("late") is False and not health.suspect
+    assert health.silent("late again") is True
+    assert (health.suspect, health.strikes, health.error) == (True, 2, "late again")
+
+
+def test_a_good_probe_forgives_failed_probes_only(health: Health) -> None:
+    """An engine that hangs at its work may go on answering probes."""
+    health.silent("at work")
+    health.probed()
+    assert health.strikes == 1
+    health.answered()
+    health.silent("a probe", probe=True)
+    health.probed()
+    assert health.strikes == 0
+    health.silent("a probe", probe=True)
+    assert health.silent("at work") is True
+
+
+@pytest.mark.parametrize("good", [Health.answered, Health.probed, Health.reset])
+def test_whatever_is_good_ends_suspicion(health: Health, clock: HandClock, good: object) -> None:
+    """An answer, a probe, or a new process; the pauses begin anew."""
+    health.refused("no")
+    health.refused("no")
+    good(health)  # type: ignore[operator]
+    assert (health.suspect, health.strikes) == (False, 0)
+    health.refused("no")
+    clock.now += 1.0
+    assert health.usable
+
+
+def test_trials_come_after_growing_pauses(health: Health, clock: HandClock) -> None:
+    """1 s, 2 s, … up to 30; while one is on trial the others keep away."""
+    health.refused("no")
+    for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0):
+        clock.now += pause - 0.01
+        assert not health.usable
+        clock.now += 0.01
+        assert health.usable
+        health.begin_trial()
+        assert not health.usable and health.suspect
+
+
+def test_no_trial_begins_with_a_healthy_engine(health: Health) -> None:
+    """It stays healthy."""
+    health.begin_trial()
+    assert health.usable and not health.suspect
