@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.catalog.facts import FactsCache
-from app.catalog.footprint import estimate
 from app.catalog.manifest import Entry
-from app.catalog.model_facts import ModelFacts, projector_of
+from app.catalog.model_facts import projector_of
 from app.catalog.registry import Registry
 from app.engine_facts import LLAMA_SERVER
-from app.engines import context
 from app.engines.client import EngineClient
+from app.engines.context import memory_of
 from app.engines.failures import Limits
 from app.engines.lifeline import ROOT
 from app.engines.logfile import FOLDER
@@ -68,8 +67,7 @@ class EngineCommand:
         entry = self._around.registry.find(self._model)
         if entry is None:
             return 0
-        model = self._around.facts.of_model(entry)
-        return estimate(model, self._context(model), self.slots)
+        return memory_of(self._settings.command, self._around.facts.of_model(entry), self.slots)
 
     def start(self, port: int) -> EngineProcess:
         """The process, just started. Raises CannotStart."""
@@ -101,11 +99,6 @@ class EngineCommand:
         if self._settings.command != BUILTIN:
             return self._settings.command
         return (*_BUILTIN, *_PROJECTOR) if projector_of(entry) else _BUILTIN
-
-    def _context(self, model: ModelFacts) -> int:
-        if self._settings.command == BUILTIN:
-            return context.of_builtin(model, self.slots)
-        return context.of_command(self._settings.command, model, self.slots)
 
 
 def filled(template: Sequence[str], entry: Entry, port: int, slots: int) -> list[str]:
