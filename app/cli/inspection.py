@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from app.catalog.file_facts import finite
-from app.catalog.footprint import estimate
 from app.catalog.inspection import Inspection, inspect
 from app.catalog.quantization import parameter_size
 from app.cli.command import Commands, command, print_json, size
-from app.engines import context
 from app.engines.command import DEFAULT_SLOTS
+from app.engines.context import context_of, memory_of
+from app.settings import BUILTIN
 
 _LONGEST = 60  # characters of a text
 
@@ -46,6 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _summary(found: Inspection) -> dict[str, str]:
     model = found.model
     missing = f"cut short: {found.missing} bytes are missing" if found.missing else ""
+    slot = context_of(BUILTIN, model, DEFAULT_SLOTS) // DEFAULT_SLOTS
     kinds = Counter(tensor.type for tensor in found.tensors)
     summary = {
         "file": f"{size(found.size)}, GGUF {found.metadata.version}",
@@ -56,7 +57,7 @@ def _summary(found: Inspection) -> dict[str, str]:
         "quantisation": model.quantization(),
         "context": str(model.context_length() or ""),
         "capabilities": ", ".join(model.capabilities()),
-        "memory": f"about {size(_memory(found))} with {DEFAULT_SLOTS} slots",
+        "memory": f"about {size(_memory(found))} with {DEFAULT_SLOTS} slots of {slot} tokens each",
         "tensors": ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()),
     }
     return {key: value for key, value in summary.items() if value}
@@ -64,7 +65,7 @@ def _summary(found: Inspection) -> dict[str, str]:
 
 def _memory(found: Inspection) -> int:
     """Bytes that the built-in engine would take with the model, estimated."""
-    return estimate(found.model, context.of_builtin(found.model, DEFAULT_SLOTS), DEFAULT_SLOTS)
+    return memory_of(BUILTIN, found.model, DEFAULT_SLOTS)
 
 
 def _as_json(found: Inspection, arrays: bool) -> dict[str, Any]:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.catalog.facts import FactsCache
-from app.catalog.footprint import estimate
 from app.catalog.manifest import Entry
-from app.catalog.model_facts import ModelFacts, projector_of
+from app.catalog.model_facts import projector_of
 from app.catalog.registry import Registry
 from app.engine_facts import LLAMA_SERVER
-from app.engines import context
 from app.engines.client import EngineClient
+from app.engines.context import memory_of
 from app.engines.failures import Limits, limits_of
+from app.engines.lifeline import ROOT
+from app.engines.logfile import FOLDER
 from app.engines.making import CannotStart
 from app.engines.orphans import marks
 from app.engines.process import EngineProcess
@@ -62,18 +63,19 @@ class EngineCommand:
         entry = self._around.registry.find(self._model)
         if entry is None:
             return 0
-        model = self._around.facts.of_model(entry)
-        return estimate(model, self._context(model), self.slots)
+        return memory_of(self._settings.command, self._around.facts.of_model(entry), self.slots)
 
     def start(self, port: int) -> EngineProcess:
         """The process, just started. Raises CannotStart."""
         entry = self._around.registry.find(self._model)
         if entry is None:
             raise CannotStart("the model is no longer in the registry")
-        log = self._around.home / "logs" / "engines" / f"{entry.directory.name}.log"
+        log = self._around.home / FOLDER / f"{entry.directory.name}.log"
         line = filled(self._template(entry), entry, port, self.slots)
+        directory = ROOT if self._settings.command == BUILTIN else None  # where its module is found
         try:
-            return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home))
+            return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home),
+                                 directory)
         except OSError as error:
             raise CannotStart(f"its process cannot be made ({error.strerror})") from error
 
@@ -93,11 +95,6 @@ class EngineCommand:
         if self._settings.command != BUILTIN:
             return self._settings.command
         return (*_BUILTIN, *_PROJECTOR) if projector_of(entry) else _BUILTIN
-
-    def _context(self, model: ModelFacts) -> int:
-        if self._settings.command == BUILTIN:
-            return context.of_builtin(model, self.slots)
-        return context.of_command(self._settings.command, model, self.slots)
 
 
 def filled(template: Sequence[str], entry: Entry, port: int, slots: int) -> list[str]:

@@ -17,6 +17,7 @@ from app.errors import GatewayError, Kind
 
 # What an engine cannot have seen: the call may go to another one.
 _UNSEEN = (Kind.ENGINE_UNAVAILABLE, Kind.ENGINE_NOT_READY)
+_TRIES = 3  # at an engine that says by turns that it is ready and that it is loading
 
 
 class _StillLoading(GatewayError):
@@ -118,9 +119,9 @@ def _when_loaded(
     began = time.monotonic()
     until = engine.loading.deadline()
     try:
-        waited = True
-        while waited and says_loading(reply) and time.monotonic() < until:
-            waited = engine.loading.wait(departure, until)
+        for _ in range(_TRIES):
+            if not says_loading(reply) or not engine.loading.wait(departure, until):
+                break
             reply.close()
             reply = client.send(call, departure)
     finally:

@@ -116,9 +116,6 @@ class Lifecycle:
         try:
             process = self._brought_up(unit)
         except CannotStart as problem:
-            if unit.life.abandoned:
-                self._settle(unit, State.STOPPED)
-                return
             self._fell(unit, f"did not start: {problem}", _START_PAUSE)
             return
         except Exception as error:  # the outermost edge of this thread; callers wait for its word
@@ -186,6 +183,9 @@ class Lifecycle:
 
     def _fell(self, unit: Unit, what: str, first_pause: float) -> None:
         """The unit failed; calls that wait learn it unless the pause is one to wait for."""
+        if self._closed or unit.life.abandoned:  # it was to end
+            self._settle(unit, State.STOPPED)
+            return
         life = unit.life
         crashed = life.state is not State.STARTING
         life.failures += 1

@@ -66,8 +66,11 @@ def asking(client: EngineClient) -> Ask:
     """
     def ask(target: str) -> tuple[int, bytes]:
         call = Call(target, None, _NoBody(), "props", method="GET", passing=Passing.ANYTHING)
-        with closing(client.send(call, Departure(None))) as reply:
-            return reply.status, reply.body
+        try:
+            with closing(client.send(call, Departure(None))) as reply:
+                return reply.status, reply.body
+        finally:
+            client.close()  # questions are rare: no connection is kept for the next one
     return ask
 
 
