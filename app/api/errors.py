@@ -8,6 +8,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from app import jsontext
+from app.api.recording import record
 from app.api.request_id import request_id
 from app.errors import GatewayError, Kind
 
@@ -55,6 +56,7 @@ def register(app: Flask) -> None:
 
 def render(error: GatewayError) -> Response:
     """The response for an error, in the shape of the request's path."""
+    record().failed(error)
     status, body = document(error, request.path)
     response = Response(body, status, content_type="application/json")
     if status in (429, 503):
