@@ -1,10 +1,11 @@
-"""The command line: ``python -m app.cli check-config``."""
+"""The command line: ``python -m app.cli check-config``, ``keys new``."""
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
 
+from app import cli_keys
 from app.config import ConfigError, inert, load
 
 
@@ -18,10 +19,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Checks etc/gateway.yml, the files of LOOP_CONFIG and all LOOP_ variables.",
     )
     check.set_defaults(run=check_config)
-    return int(parser.parse_args(arguments).run())
+    cli_keys.add_to(commands)
+    found = parser.parse_args(arguments)
+    return int(found.run(found))
 
 
-def check_config() -> int:
+def check_config(_: argparse.Namespace) -> int:
     """Print what is wrong with the configuration, or that it can be used."""
     try:
         settings = load(os.environ)

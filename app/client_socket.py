@@ -4,11 +4,11 @@ import errno
 import socket
 import time
 
-from gunicorn.http.errors import NoMoreData
+from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 
 _AT_ONCE = 65536  # bytes at a time
 _HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
-_LONGEST_HEAD = 262144  # bytes; gunicorn refuses longer ones
+_LONGEST_HEAD = 262144  # bytes; longer ones are refused
 
 
 class Overdue(NoMoreData):
@@ -24,6 +24,7 @@ class ClientSocket(socket.socket):
     deadline: float | None = None
     write_timeout: float | None = None
     ahead: bytes = b""
+    too_long: bool = False  # the head in ``ahead``, which has no end yet
 
     @classmethod
     def of(cls, accepted: socket.socket, write_timeout: float) -> "ClientSocket":
@@ -46,10 +47,16 @@ class ClientSocket(socket.socket):
         searched = max(0, len(self.ahead) - 3)
         self.ahead += piece
         ended = any(self.ahead.find(end, searched) >= 0 for end in _HEAD_ENDS)
-        return not piece or ended or len(self.ahead) > _LONGEST_HEAD
+        self.too_long = not ended and len(self.ahead) > _LONGEST_HEAD
+        return not piece or ended or self.too_long
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """As socket.recv, ``ahead`` first; raises Overdue where nothing comes in time."""
+        """As socket.recv, ``ahead`` first; raises Overdue where nothing comes in time.
+
+        Raises LimitRequestHeaders, like gunicorn for one field, where the whole head is too long.
+        """
+        if self.too_long and not self.ahead:
+            raise LimitRequestHeaders("the head is too long")
         if self.ahead:
             piece, self.ahead = self.ahead[:size], self.ahead[size:]
             return piece

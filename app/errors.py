@@ -20,6 +20,13 @@ class Kind(Enum):
     INVALID_FIELD = auto()       # the caller sent a wrong value
     BODY_TOO_LARGE = auto()      # the body is over server.max-body
     BODY_TOO_SLOW = auto()       # the body was not whole within server.body-timeout
+    UNSUPPORTED_CODING = auto()  # the body is packed in a way that is not known
+    UNAUTHORIZED = auto()        # no key, one that is not known, or several
+    MODEL_NOT_ALLOWED = auto()   # the key is not for this model
+    SCOPE_MISSING = auto()       # the key is not for this kind of request
+    HOST_NOT_ALLOWED = auto()    # asked under a name that is not the gateway's
+    ORIGIN_NOT_ALLOWED = auto()  # asked by a web page from elsewhere
+    RATE_LIMITED = auto()        # the key has had its requests, or has its calls running
     UNKNOWN_MODEL = auto()       # no engine serves it, or the registry does not hold it
     UNKNOWN_URL = auto()
     METHOD_NOT_ALLOWED = auto()

@@ -4,10 +4,15 @@ from datetime import datetime, timezone
 
 from flask import Flask
 
-from app.api import engines, errors, native, ops, place, request_id, server_timing, upstream
+from app.api import (
+    engines, errors, native, ops, place, request_id, security, server_timing, upstream,
+)
 from app.api.juno import routes as juno
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
+from app.api.security.browsers import Browsers
+from app.api.security.quotas import Quotas
+from app.api.security.rates import Concurrency, Rates
 from app.api.services import Services
 from app.catalog.facts import FactsCache
 from app.catalog.registry import Registry
@@ -25,6 +30,9 @@ from app.engines.status import Status
 from app.engines.supervisor import Supervisor
 from app.engines.unit_facts import Rules
 from app.gateway import Engines, Gateway, Names
+from app.hosts import AllowedHosts
+from app.keys import KeyRing
+from app.origins import AllowedOrigins
 from app.settings import EngineSettings, Settings
 
 
@@ -38,6 +46,7 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app = Flask("loop-gateway", static_folder=None)
     app.url_map.merge_slashes = False  # a model name may hold two slashes; redirects help nobody
     app.config["MAX_BODY"] = settings.server.max_body
+    app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
     app.extensions["loop"] = _services(settings, clock)
     optional = settings.loop.default_model is not None
     app.register_blueprint(openai.blueprint(model_optional=optional))
@@ -47,11 +56,23 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app.register_blueprint(upstream.blueprint())
     app.register_blueprint(engines.blueprint())
     app.register_blueprint(ops.blueprint())
+    security.register(app, _guard(settings, clock))
     request_id.register(app)
     place.register(app)
     server_timing.register(app)
     errors.register(app)
     return app
+
+
+def _guard(settings: Settings, clock: Clock) -> security.Guard:
+    server = settings.server
+    return security.Guard(
+        Browsers(AllowedHosts(server.address, server.allowed_hosts),
+                 AllowedOrigins(server.cors_origins)),
+        KeyRing(settings.keys, matching=lambda globs: Served(globs).matches),
+        Quotas(Rates(server.rate_storage), Concurrency()),
+        clock,
+    )
 
 
 def _services(settings: Settings, clock: Clock) -> Services:

@@ -4,6 +4,7 @@ Durations are seconds, sizes bytes.
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 MIB = 1024 * 1024
@@ -24,6 +25,8 @@ class ServerSettings:
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     ollama_version: str = "0.33.0"
+    allow_remote_media: bool = False
+    rate_storage: str = field(default="memory://", repr=False)
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,28 @@ class LoopSettings:
 
 
 @dataclass(frozen=True)
+class KeySettings:
+    """Who has a key, by its SHA-256 in hex digits, and what may be done with it.
+
+    ``models`` are ``fnmatch`` globs of registry names; ``rate`` is a count, a slash and a unit of
+    time; from ``expires`` on, a time with its zone, the key is worth nothing.
+    """
+
+    name: str
+    sha256: str = field(repr=False)
+    models: tuple[str, ...] = ("*",)
+    scopes: tuple[str, ...] = ("infer",)
+    rate: str | None = None
+    concurrency: int | None = None
+    max_priority: str = "HIGH"
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """The whole validated configuration."""
 
     server: ServerSettings = field(default_factory=ServerSettings)
     loop: LoopSettings = field(default_factory=LoopSettings)
+    keys: tuple[KeySettings, ...] = ()
+    keys_file: Path | None = None

@@ -25,6 +25,7 @@ worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None
 control_socket_disable = True  # it would lie open under the user's home
 keepalive = 75
 limit_request_line = 8190
+limit_request_field_size = 131072  # so that a key of any length is judged as one
 accesslog = None
 proc_name = "loop-gateway"
 

@@ -11,6 +11,8 @@ from app import jsontext
 from app.api.extensions import ExtensionsView, extended, taken_out
 from app.api.payload import FormBody, JsonBody, OpaqueBody, form
 from app.api.place import take_place
+from app.api.remote_media import refuse_remote_media
+from app.api.unpacking import decoders, unpacked
 from app.api.view import first_problem
 from app.client_socket import Overdue
 from app.errors import GatewayError, Kind
@@ -25,10 +27,13 @@ def read_json(schema: Schema) -> JsonBody:
     """The JSON object of a call for an engine, with the fields that ``schema`` names checked.
 
     As ``read_aside``; Juno's fields are checked as well and taken out. Takes a place, so that slow
-    clients take none of the threads that answer what needs no engine.
+    clients take none of the threads that answer what needs no engine. Raises GatewayError for media
+    that the engine would fetch, too.
     """
     take_place()
     body = _object("the request body is not valid JSON")
+    if not current_app.config["ALLOW_REMOTE_MEDIA"]:
+        refuse_remote_media(body.fields)
     if not extended(body.fields):
         _check(body.fields, schema)
         return body
@@ -41,7 +46,8 @@ def read_aside(schema: Schema, empty: str) -> JsonBody:
 
     The content type does not matter. Blocks until the body is whole, at most server.body-timeout.
     Raises GatewayError: the body is no JSON object, too large, too slow or cut (``empty`` is what
-    it says of no body at all), or the first field by path is wrong.
+    it says of no body at all), packed as nobody here can unpack it, or the first field by path is
+    wrong.
     """
     body = _object(empty)
     _check(body.fields, schema)
@@ -52,19 +58,18 @@ def read_any(schema: Schema) -> JsonBody | FormBody:
     """The body as ``read_json`` gives it, or a multipart form. Blocks and raises alike."""
     if request.mimetype == "multipart/form-data":
         take_place()
-        return form(_read(current_app.config["MAX_BODY"]), request.headers["Content-Type"])
+        return form(_plain(), request.headers["Content-Type"])
     return read_json(schema)
 
 
 def read_opaque() -> OpaqueBody:
     """The request's body, whatever it is, with its content type. Blocks and raises alike."""
     take_place()
-    raw = _read(current_app.config["MAX_BODY"])
-    return OpaqueBody(raw, request.headers.get("Content-Type", ""))
+    return OpaqueBody(_plain(), request.headers.get("Content-Type", ""))
 
 
 def _object(empty: str) -> JsonBody:
-    raw = _read(current_app.config["MAX_BODY"])
+    raw = _plain()
     if not raw:
         raise GatewayError(Kind.INVALID_BODY, empty)
     try:
@@ -81,6 +86,19 @@ def _check(fields: dict[str, Any], *views: Schema) -> None:
     if problem:
         path, rule = problem
         raise GatewayError(Kind.INVALID_FIELD, f"'{path}' {rule}", param=path)
+
+
+def _plain() -> bytearray:
+    """The body's bytes as they were before they were packed; raises GatewayError."""
+    limit = current_app.config["MAX_BODY"]
+    new = decoders(request.environ.get("HTTP_CONTENT_ENCODING", ""))
+    raw = _read(limit)
+    if new is None or not raw:
+        return raw
+    plain = unpacked(raw, new, limit)
+    if plain is None:
+        raise _too_large(limit)
+    return plain
 
 
 def _read(limit: int) -> bytearray:

@@ -10,24 +10,34 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from app import jsontext
 from app.api.recording import record
 from app.api.request_id import request_id
+from app.api.unpacking import ACCEPTED
 from app.errors import GatewayError, Kind
 
 log = logging.getLogger(__name__)
 
 _INVALID = "invalid_request_error"
+_PERMISSION = "permission_error"
+_RATE = "rate_limit_error"
 _SERVER = "server_error"
 
 # kind → status, OpenAI type, OpenAI code
 _TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.INVALID_BODY: (400, _INVALID, None),
     Kind.INVALID_FIELD: (400, _INVALID, None),
+    Kind.UNAUTHORIZED: (401, _INVALID, "invalid_api_key"),
+    Kind.MODEL_NOT_ALLOWED: (403, _PERMISSION, "model_not_allowed"),
+    Kind.SCOPE_MISSING: (403, _PERMISSION, "scope_missing"),
+    Kind.HOST_NOT_ALLOWED: (403, _PERMISSION, "host_not_allowed"),
+    Kind.ORIGIN_NOT_ALLOWED: (403, _PERMISSION, "origin_not_allowed"),
     Kind.UNKNOWN_MODEL: (404, _INVALID, "model_not_found"),
     Kind.UNKNOWN_URL: (404, _INVALID, None),
     Kind.METHOD_NOT_ALLOWED: (405, _INVALID, None),
     Kind.BODY_TOO_SLOW: (408, _INVALID, "request_timeout"),
     Kind.BODY_TOO_LARGE: (413, _INVALID, "request_too_large"),
+    Kind.UNSUPPORTED_CODING: (415, _INVALID, "unsupported_encoding"),
+    Kind.RATE_LIMITED: (429, _RATE, "rate_limit_exceeded"),
+    Kind.QUEUE_FULL: (429, _RATE, "rate_limit_exceeded"),
     Kind.CLIENT_GONE: (499, _INVALID, "client_closed_request"),
-    Kind.QUEUE_FULL: (429, "rate_limit_error", "rate_limit_exceeded"),
     Kind.INTERNAL: (500, _SERVER, "internal_error"),
     Kind.UPSTREAM_ERROR: (502, _SERVER, "upstream_error"),
     Kind.ENGINE_UNAVAILABLE: (502, _SERVER, "engine_unavailable"),
@@ -39,10 +49,15 @@ _TABLE: dict[Kind, tuple[int, str, str | None]] = {
 
 # After these the rest of the request is still on its way, and no next one can be found behind it.
 _UNREAD = {Kind.BODY_TOO_SLOW, Kind.BODY_TOO_LARGE}
+# What the client is told beside the error: how it would be right (RFC 9110, 11.6.1 and 15.5.16).
+_MORE = {
+    Kind.UNAUTHORIZED: [("WWW-Authenticate", "Bearer")],
+    Kind.UNSUPPORTED_CODING: [("Accept-Encoding", ACCEPTED)],
+}
 # status → Anthropic type (docs.anthropic.com, API errors)
 _ANTHROPIC = {
-    400: _INVALID, 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
-    405: _INVALID, 408: _INVALID, 413: "request_too_large", 429: "rate_limit_error",
+    400: _INVALID, 401: "authentication_error", 403: _PERMISSION, 404: "not_found_error",
+    405: _INVALID, 408: _INVALID, 413: "request_too_large", 415: _INVALID, 429: _RATE,
     503: "overloaded_error", 504: "timeout_error",
 }
 
@@ -63,6 +78,7 @@ def render(error: GatewayError) -> Response:
         response.headers["Retry-After"] = str(max(1, math.ceil(error.wait or 0)))
     if error.kind in _UNREAD:
         response.headers["Connection"] = "close"
+    response.headers.extend(_MORE.get(error.kind, ()))
     return response
 
 

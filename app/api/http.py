@@ -14,6 +14,7 @@ from app.api.caller import caller
 from app.api.place import take_place
 from app.api.recording import record
 from app.api.request_id import request_id
+from app.api.security import authorised
 from app.api.services import Services
 from app.api.terminal import Ending, grammar_of
 from app.call import Body, Call, Reply
@@ -45,7 +46,8 @@ def any_method(blueprint: Blueprint, rule: str) -> Callable[[Callable[..., Respo
 def call_of(body: Body, **facts: Any) -> Call:
     """The canonical form of the current request, which takes a place for it.
 
-    ``facts`` are fields of Call that differ.
+    ``facts`` are fields of Call that differ. Raises GatewayError where the caller may not use the
+    model.
     """
     take_place()
     given: dict[str, Any] = {
@@ -60,7 +62,7 @@ def call_of(body: Body, **facts: Any) -> Call:
         "record": record(),
         **facts,
     }
-    return Call(**given)
+    return authorised(Call(**given), services().gateway)
 
 
 def raw_target() -> str:

@@ -2,12 +2,17 @@
 
 from flask import Flask, Response, current_app, g
 
+from app.api.security import count_call
 from app.api.services import Services
 
 
 def take_place() -> None:
-    """Take a place for the request, unless it has one; raises GatewayError where none is free."""
+    """Take a place for the request, unless it has one; raises GatewayError where none is free.
+
+    Or where the caller's key has as many calls as it may have.
+    """
     if "places" not in g:
+        count_call()
         services: Services = current_app.extensions["loop"]
         services.gateway.places.take()
         g.places = services.gateway.places

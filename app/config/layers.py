@@ -47,15 +47,23 @@ class _Loader(yaml.SafeLoader):
 def read_file(path: Path) -> Layer:
     """The layer of one YAML file; what cannot be read is a problem of it, never an exception."""
     source = str(path)
-    try:
-        data = yaml.load(path.read_text("utf-8"), _Loader)  # noqa: S506 (a SafeLoader)
-    except OSError as error:
-        return Layer(problems=[Problem(source, "", f"cannot be read: {error.strerror}")])
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return Layer(problems=[Problem(source, "", f"is no valid YAML: {_reason(error)}")])
     layer = Layer()
-    _flatten(layer, ROOT, data, (), source)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        layer.problems.append(Problem(source, "", f"cannot be read: {error.strerror}"))
+        return layer
+    _flatten(layer, ROOT, parse(raw, layer, source), (), source)
     return layer
+
+
+def parse(raw: bytes, layer: Layer, source: str) -> Any:
+    """What a YAML document in UTF-8 holds; None where it is none, which the layer then knows."""
+    try:
+        return yaml.load(raw.decode("utf-8"), _Loader)  # noqa: S506 (a SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        layer.problems.append(Problem(source, "", f"is no valid YAML: {_reason(error)}"))
+    return None
 
 
 def read_environment(environ: Mapping[str, str]) -> Layer:

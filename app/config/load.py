@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.config import layers, rules
+from app.config.key_entries import KeyEntries
 from app.config.layers import Layer
 from app.config.problems import ConfigError, Problem
 from app.config.schema import ENGINE, ROOT
@@ -52,9 +53,12 @@ class _Reading:
         loop = read["loop"]
         if "engines" in loop:
             loop["engines"] = self._engines(loop["engines"])
+        keys, file = read[""].get("keys", []), read[""].get("keys_file")
         return Settings(
             server=ServerSettings(**read["server"]),
             loop=LoopSettings(**loop, queue=QueueSettings(**read["loop.queue"])),
+            keys=KeyEntries(self._layer, self._read).settings(keys, file),
+            keys_file=file,
         )
 
     def _engines(self, found: list[Any]) -> tuple[EngineSettings, ...]:

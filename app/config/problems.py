@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-_KEY = re.compile(r"api[-_]key$")
+_KEY = re.compile(r"(api[-_]key|rate[-_]storage|sha256)$")
 # The list of keys, and engines that are written as something else than a list of mappings.
-_HOLDS_KEYS = re.compile(r"^keys|^loop\.engines(\[\d+\])?$")
+_HOLDS_KEYS = re.compile(r"^keys\b(?!-)|^loop\.engines(\[\d+\])?$")
 
 
 @dataclass(frozen=True)

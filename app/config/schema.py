@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Union
 
-from app.config import values
+from app.config import access, values
 from app.config.values import Reader, optional
 
 Section = Mapping[str, Union[Reader, "Section"]]
@@ -16,9 +16,11 @@ SERVER: Section = {
     "body-timeout": values.duration,
     "write-timeout": values.duration,
     "allow-anonymous": values.boolean,
-    "allowed-hosts": values.texts,
-    "cors-origins": values.texts,
+    "allowed-hosts": access.hosts_of,
+    "cors-origins": access.origins_of,
     "ollama-version": values.version,
+    "allow-remote-media": values.boolean,
+    "rate-storage": access.storage,
 }
 
 ENGINE: Section = {
@@ -54,4 +56,20 @@ LOOP: Section = {
     "probe-interval": values.duration,
 }
 
-ROOT: Section = {"server": SERVER, "loop": LOOP, "keys": values.no_keys}
+KEY: Section = {
+    "name": access.name,
+    "sha256": access.sha256,
+    "models": values.texts,
+    "scopes": access.scopes,
+    "rate": optional(access.rate),
+    "concurrency": optional(values.integer(1, 100000)),
+    "max-priority": access.priority,
+    "expires": optional(access.moment),
+}
+
+ROOT: Section = {
+    "server": SERVER,
+    "loop": LOOP,
+    "keys": values.items,  # each read by KEY
+    "keys-file": optional(values.path),
+}

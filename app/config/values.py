@@ -176,12 +176,5 @@ def _argument(value: Any) -> str:
     raise Rejected("must be a list of texts and numbers")
 
 
-def no_keys(value: Any) -> tuple[()]:
-    """An empty list: a key that nothing checks would look like protection."""
-    if not items(value):
-        return ()
-    raise Rejected("must be empty: this version checks no keys")
-
-
 def _reject(rule: str) -> Any:
     raise Rejected(rule)

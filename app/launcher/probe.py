@@ -48,12 +48,17 @@ def first_model(host: str, port: int) -> str | None:
         return None
 
 
-def curl(base: str, model: str | None) -> str:
-    """A line for a shell: a short chat with the model, or without one the list of models."""
+def curl(base: str, model: str | None, keyed: bool = False) -> str:
+    """A line for a shell: a short chat with the model, or without one the list of models.
+
+    With ``keyed`` it takes the key from the shell's variable KEY.
+    """
     if model is None:
-        return f"curl -s {shlex.quote(base + '/v1/models')}"
+        header = '-H "Authorization: Bearer $KEY" ' if keyed else ""
+        return f"curl -s {header}{shlex.quote(base + '/v1/models')}"
     message = {"role": "user", "content": "Write one short sentence about the sea."}
+    header = ' -H "Authorization: Bearer $KEY"' if keyed else ""
     body = json.dumps({"model": model, "max_tokens": 40, "messages": [message]},
                       separators=(",", ":"))
     return (f"curl -s {base}/v1/chat/completions -H 'Content-Type: application/json' "
-            f"-d {shlex.quote(body)}")
+            f"-d {shlex.quote(body)}{header}")

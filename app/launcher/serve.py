@@ -67,6 +67,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     command = ["scripts/serve", *(["--config", arguments.config] if arguments.config else [])]
     launch.require_free(settings.server, shlex.join(command))
     environ["LOOP_LOOP_HOME"] = str(settings.loop.home)  # absolute; the gateway starts elsewhere
+    if settings.keys_file:
+        environ["LOOP_KEYS_FILE"] = str(settings.keys_file)
     entry = None
     if "LOOP_CONFIG" not in environ:
         entry = launch.choose_model(settings.loop.home, arguments.model)
@@ -134,7 +136,8 @@ def _welcome(settings: Settings, entry: Entry | None) -> str:
     if entry:
         lines += [f"model: {entry.name}", f"engine log: {settings.loop.home}/{_LOG}"]
         lines += launch.without_engine(settings.loop.home, entry)
-    return "\n".join([*lines, "try it:\n", probe.curl(probe.url(host, port), model), ""])
+    line = probe.curl(probe.url(host, port), model, keyed=bool(settings.keys))
+    return "\n".join([*lines, "try it:\n", line, ""])
 
 
 if __name__ == "__main__":

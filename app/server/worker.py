@@ -7,6 +7,7 @@ request that is no HTTP.
 
 import errno
 import gc
+import re
 import resource
 import socket
 import time
@@ -152,12 +153,12 @@ class _GatewayWorker(ThreadWorker):
         """Answer a request that is no valid HTTP, or one that failed outside the application."""
         status = next((text for kind, text in _STATUS if isinstance(exc, kind)), None)
         if status:
-            self.log.warning("refused a request of %s: %s", (addr or ("?",))[0], exc)
+            self.log.warning("refused a request of %s: %s", (addr or ("?",))[0], _reason(exc))
         else:
             self.log.error("a request failed outside the application", exc_info=exc)
         path = getattr(req or getattr(exc, "req", None), "path", "")
         try:
-            client.sendall(_answer(status or "500 Internal Server Error", str(exc), path))
+            client.sendall(_answer(status or "500 Internal Server Error", _reason(exc), path))
         except OSError:
             self.log.debug("the client of a refused request is gone")
 
@@ -180,6 +181,15 @@ def _unread(environ: dict[str, Any]) -> int:
     """How many bytes of the request's body nobody has read, as far as they were announced."""
     reader = getattr(environ["wsgi.input"], "reader", None)
     return int(getattr(reader, "length", 0))
+
+
+def _reason(exc: BaseException) -> str:
+    """What is wrong with a request, in words; not gunicorn's own, which repeat a line of it.
+
+    A key may stand in that line.
+    """
+    words = re.findall("[A-Z]+(?![a-z])|[A-Z][a-z]+", type(exc).__name__)
+    return " ".join(words).lower()
 
 
 def _answer(status: str, reason: str, path: str) -> bytes:

@@ -15,14 +15,22 @@ from tests.api.conftest import MODEL, Build
 from tests.fakes.strict_json import strict_json
 
 INVALID, SERVER = "invalid_request_error", "server_error"
+PERMISSION = "permission_error"
 TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.INVALID_BODY: (400, INVALID, None),
     Kind.INVALID_FIELD: (400, INVALID, None),
+    Kind.UNAUTHORIZED: (401, INVALID, "invalid_api_key"),
+    Kind.MODEL_NOT_ALLOWED: (403, PERMISSION, "model_not_allowed"),
+    Kind.SCOPE_MISSING: (403, PERMISSION, "scope_missing"),
+    Kind.HOST_NOT_ALLOWED: (403, PERMISSION, "host_not_allowed"),
+    Kind.ORIGIN_NOT_ALLOWED: (403, PERMISSION, "origin_not_allowed"),
     Kind.UNKNOWN_MODEL: (404, INVALID, "model_not_found"),
     Kind.UNKNOWN_URL: (404, INVALID, None),
     Kind.METHOD_NOT_ALLOWED: (405, INVALID, None),
     Kind.BODY_TOO_SLOW: (408, INVALID, "request_timeout"),
     Kind.BODY_TOO_LARGE: (413, INVALID, "request_too_large"),
+    Kind.UNSUPPORTED_CODING: (415, INVALID, "unsupported_encoding"),
+    Kind.RATE_LIMITED: (429, "rate_limit_error", "rate_limit_exceeded"),
     Kind.BUSY: (503, SERVER, "service_unavailable"),
     Kind.CLIENT_GONE: (499, "invalid_request_error", "client_closed_request"),
     Kind.INTERNAL: (500, SERVER, "internal_error"),
@@ -57,7 +65,8 @@ ANY_METHOD = {BLOBS, *OF_ITSELF, "/v1/<path:rest>", "/upstream/<path:rest>"}
 
 def type_of(status: int) -> str:
     """OpenAI's word for a status."""
-    return "rate_limit_error" if status == 429 else INVALID if status < 500 else SERVER
+    own = {403: PERMISSION, 429: "rate_limit_error"}
+    return own.get(status, INVALID if status < 500 else SERVER)
 
 
 def error_of(answer: Any, status: int, path: str) -> tuple[str, str | None, str | None]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from app.keys import hash_of
 from tests.fakes.engine_steps import reply, silence
 from tests.fakes.processes import command_line, running, wait_until, wait_until_gone
 from tests.fakes.raw_client import RawClient, fetch
@@ -73,6 +74,22 @@ def test_with_a_configuration_no_engine_is_started(serve: ServeProcess) -> None:
     """With --config there is the gateway and nothing else."""
     assert all("gunicorn" in command_line(pid) for pid in serve.family())
     assert fetch(serve.url, "GET", "/health").status == 200
+
+
+def test_where_there_are_keys_the_line_takes_one(
+        tmp_path: Path, config: Path, engine: RawEngine) -> None:
+    """From a variable of the shell; a path of the configuration is the caller's, not ours."""
+    keys = tmp_path / "keys.yml"
+    keys.write_text(json.dumps([{"name": "a", "sha256": hash_of("sk-1")}]))
+    keys.chmod(0o600)
+    settings = {"keys-file": "keys.yml", **json.loads(config.read_text())}
+    config.write_text(json.dumps(settings))
+    with ServeProcess(tmp_path, "--directory", str(tmp_path), "--config", config.name) as serve:
+        line = serve.wait_until_up()
+        found = [subprocess.run(line, shell=True, capture_output=True, check=True,
+                                env={**os.environ, "KEY": key}).stdout for key in ("sk-1", "sk-2")]
+    assert [json.loads(each).get("object") for each in found] == ["list", None]
+    assert b"invalid_api_key" in found[1]
 
 
 def test_without_models_the_line_lists_them(tmp_path: Path, engine: RawEngine) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.api.errors import _TABLE
-from app.config.schema import ENGINE, LOOP, SERVER, Section
+from app.config.schema import ENGINE, KEY, LOOP, SERVER, Section
 from app.factory import create_app
 from app.settings import Settings
 
@@ -30,7 +30,8 @@ def keys(section: Section, prefix: str = "") -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("key", [*keys(SERVER), *keys(LOOP), *keys(ENGINE)])
+@pytest.mark.parametrize(
+    "key", [*keys(SERVER), *keys(LOOP), *keys(ENGINE), *keys(KEY), "keys-file"])
 def test_every_setting_is_documented(key: str) -> None:
     """In docs/configuration.md."""
     assert f"`{key}`" in read("configuration.md")

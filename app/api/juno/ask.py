@@ -10,6 +10,7 @@ from app.api.http import call_of, services
 from app.api.juno.request import chat_body, priority
 from app.api.payload import JsonBody
 from app.api.request_id import request_id
+from app.api.security import permit
 from app.call import Call
 
 
@@ -32,7 +33,8 @@ def read(view: Schema, stream: bool) -> Ask:
     """What the current request asks. Blocks and raises as ``read_json``; takes a place."""
     body = read_json(view)
     fields, beside = body.fields, body.extensions
-    model = fields.get("modelId") or services().gateway.resolve(None)
+    gateway = services().gateway
+    model = permit(fields.get("modelId"), gateway) or gateway.resolve(None)
     chat = {"model": model, **chat_body(fields, beside), "stream": stream}
     call = call_of(
         JsonBody(None, chat), target="/v1/chat/completions", accept="*/*",

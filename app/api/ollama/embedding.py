@@ -18,7 +18,9 @@ from app.api.ollama.request.fields import flag, text, whole
 from app.api.ollama.sending import Sender
 from app.api.ollama.target import Target, ready, target_of
 from app.api.recording import record
+from app.api.security import require
 from app.errors import GatewayError, Kind
+from app.keys import Scope
 
 TOO_LONG = "the input length exceeds the context length"
 # In how many ways engines say that an input is too long.
@@ -35,7 +37,7 @@ def embed() -> Response:
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
     inputs = _inputs(fields.get("input"))
-    size, keep = _dimensions(fields.get("dimensions")), keep_alive.of(fields)
+    size, keep = _dimensions(fields.get("dimensions")), _keep(fields, inputs)
     target = ready(target) if inputs else target
     sender = Sender(target)
     loaded = time.monotonic()
@@ -54,7 +56,8 @@ def embeddings() -> Response:
     """The vector of one prompt, as the engine has it."""
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
-    prompt, keep = text(fields.get("prompt"), "prompt"), keep_alive.of(fields)
+    prompt = text(fields.get("prompt"), "prompt")
+    keep = _keep(fields, prompt)
     target = ready(target) if prompt else target
     vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
     services().gateway.keep(target.name, keep)
@@ -139,3 +142,11 @@ def _unit(vector: list[float]) -> list[float]:
     """The vector at length 1; one of zeros stays as it is."""
     length = math.sqrt(math.fsum(number * number for number in vector))
     return [number / length for number in vector] if length else vector
+
+
+def _keep(fields: dict[str, Any], asked: list[str] | str) -> float | None:
+    """For how long the model is to stay; to unload it and ask nothing takes a scope."""
+    keep = keep_alive.of(fields)
+    if keep == 0 and not asked:
+        require(Scope.ADMIN)
+    return keep

@@ -18,6 +18,8 @@ from app.api.ollama.request import keep_alive, probabilities
 from app.api.ollama.request.fields import flag, objects, text
 from app.api.ollama.sending import Sender
 from app.api.ollama.target import Target, ready, target_of
+from app.api.security import require
+from app.keys import Scope
 
 _NO_MODEL = Refusal(404, "model '' not found")
 
@@ -84,6 +86,8 @@ def _loaded(target: Target, keep: float | None, said: dict[str, Any]) -> Respons
     """
     if keep != 0:
         Sender(target).require_engine()
+    else:
+        require(Scope.ADMIN)
     services().gateway.keep(target.name, keep)
     now = datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
     reason = "unload" if keep == 0 else "load"

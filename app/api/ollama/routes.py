@@ -53,7 +53,7 @@ def blueprint(release: str) -> Blueprint:
     @bp.get("/api/tags")
     def tags() -> Response:
         """Every model of the registry, sorted by name."""
-        models = map(services().facts.of_model, services().registry.entries())
+        models = map(services().facts.of_model, services().entries())
         return Response(tag_list.document(models), content_type="application/json")
 
     @bp.post("/api/show")

@@ -7,6 +7,7 @@ from flask import Response
 
 from app.api.http import json_response, services
 from app.api.ollama import objects
+from app.api.security import principal
 from app.catalog.names import tagged
 from app.model_status import ModelStatus
 
@@ -14,7 +15,9 @@ from app.model_status import ModelStatus
 def ps() -> Response:
     """The loaded models, the one that stays longest first; ``loading`` and ``failed`` by name."""
     now = datetime.now(timezone.utc)
-    present = services().gateway.status.present()
+    allows = principal().allows
+    every = services().gateway.status.present()
+    present = {name: status for name, status in every.items() if allows(name)}
     loaded = {name: objects.expiry(status.until, now)
               for name, status in present.items() if status.loaded}
     names = sorted(loaded, key=lambda name: (-loaded[name].timestamp(), name))

@@ -7,6 +7,7 @@ from app.api.http import call_of, services
 from app.api.ollama.refusal import Refusal, invalid, quoted
 from app.api.ollama.request.fields import text
 from app.api.payload import OpaqueBody
+from app.api.security import permit
 from app.catalog.capabilities import COMPLETION, INSERT, THINKING, TOOLS
 from app.engine_facts import OPENAI, EngineFacts
 
@@ -52,11 +53,15 @@ class Target:
 
 
 def target_of(fields: dict[str, Any], empty: Refusal) -> Target:
-    """The model that ``fields`` name; raises ``empty`` for no name, GatewayError for no model."""
+    """The model that ``fields`` name; raises ``empty`` for no name.
+
+    Raises GatewayError where there is no such model, or the caller may not use it.
+    """
     asked = text(fields.get("model"), "model")
     if not asked.strip():
         raise empty
     gateway = services().gateway
+    permit(asked, gateway)
     name = gateway.served(asked)
     facts = gateway.engine_facts(name)
     return Target(asked, name, facts or OPENAI, _capabilities(name, facts))

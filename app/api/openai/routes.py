@@ -34,7 +34,7 @@ def blueprint(model_optional: bool) -> Blueprint:
     @bp.get("/v1/models")
     def models() -> Response:
         """Every model of the registry."""
-        models = [_object(entry) for entry in services().registry.entries()]
+        models = [_object(entry) for entry in services().entries()]
         return json_response({"object": "list", "data": models})
 
     @bp.get("/v1/models/<path:name>")
@@ -42,7 +42,7 @@ def blueprint(model_optional: bool) -> Blueprint:
         """One model; its name may hold slashes, encoded or not."""
         return json_response(_object(services().entry(name)))
 
-    @bp.post("/v1/chat/completions")
+    @bp.post("/v1/chat/completions", provide_automatic_options=False)
     def chat() -> Response:
         """A chat completion by the engine that serves the model, whole or as a stream."""
         return _passed(one_limit(read_json(chat_view)))

@@ -22,7 +22,7 @@ from tests.server.ollama.asking import (
 )
 from tests.server.ollama.engine_answers import failing
 from tests.server.ollama.ndjson import arriving, content, success, whole
-from tests.server.ollama.served_models import EMBEDDER, GONE, OTHER, SLOT, TALKER
+from tests.server.ollama.served_models import EMBEDDER, GONE, OTHER, SLOT, TALKER, probed
 from tests.unit.ollama.client_shapes import open_webui_running
 
 _TICK = timedelta(milliseconds=1)  # what is lost in rounding
@@ -224,7 +224,10 @@ def test_loading_waits_for_the_engine(
         gateway: GatewayProcess, engine: RawEngine, monkeypatch: pytest.MonkeyPatch, probe: Any,
         status: int) -> None:
     """One that is not ready is not said to be; one that has no such page is ready."""
-    monkeypatch.setattr(engine, "probe_script", probe)
+    def probed_but_for_health(exchange: Exchange) -> None:
+        (probe if exchange.request.path == "/health" else probed)(exchange)
+
+    monkeypatch.setattr(engine, "probe_script", probed_but_for_health)
     assert failing_load(gateway.url, TALKER).status == status
     assert (running(gateway.url) == {}) == (status != 200)
 

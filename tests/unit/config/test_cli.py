@@ -42,14 +42,12 @@ def test_a_good_configuration_is_called_good(
     assert capsys.readouterr() == (SAYS_GOOD, "")
 
 
-def test_keys_without_effect_are_told(config: Path, monkeypatch: pytest.MonkeyPatch,
-                                      capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_without_effect_are_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They make no bad configuration, but one to be warned of."""
-    config.write_text(GOOD)
-    monkeypatch.setenv("LOOP_SERVER_CORS_ORIGINS", "[a]")
+    config.write_text(GOOD.replace("models: [m]}, ", "models: [m], pinned: true}, "))
     assert main(["check-config"]) == 0
     assert capsys.readouterr() == (
-        SAYS_GOOD, "server.cors-origins is set, but nothing acts on it\n")
+        SAYS_GOOD, "loop.engines.pinned is set, but nothing acts on it\n")
 
 
 def test_every_problem_is_printed(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

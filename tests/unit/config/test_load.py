@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pytest
 import yaml
 
 from app.config import ConfigError, load
-from app.config.schema import ENGINE, ROOT
+from app.config.schema import ENGINE, KEY, ROOT
 from app.settings import (
-    EngineSettings, LoopSettings, QueueSettings, ServerSettings, Settings,
+    EngineSettings, KeySettings, LoopSettings, QueueSettings, ServerSettings, Settings,
 )
 
 SHIPPED = Path(__file__).parents[3] / "etc" / "gateway.yml"
@@ -73,6 +74,9 @@ def test_the_shipped_file_explains_every_key() -> None:
     engine = text[text.index("engines:"):text.index("queue:")]
     for key in ENGINE:
         assert re.search(rf"(# .*\b){key}\b", engine), key
+    entry = text[text.index("keys:"):text.index("keys-file:")]
+    for key in KEY:
+        assert re.search(rf"(# .*\b){key}\b", entry), key
 
 
 def test_the_lessons_file_works_unchanged(load_text: Load) -> None:
@@ -99,8 +103,8 @@ loop:
 
 EVERYTHING = """
 server: {address: 0.0.0.0, port: 1, threads: 2, max-body: 3B, body-timeout: 4s,
-         write-timeout: 5s, allow-anonymous: true, allowed-hosts: [a], cors-origins: [b],
-         ollama-version: "0.40.1"}
+         write-timeout: 5s, allow-anonymous: true, allowed-hosts: [a], cors-origins: ["b://*"],
+         ollama-version: "0.40.1", allow-remote-media: true, rate-storage: "redis://h"}
 loop:
   home: /h
   connect-timeout: 1s
@@ -116,20 +120,28 @@ loop:
   memory-budget: 13B
   min-residency: 14s
   probe-interval: 15s
-keys: []
-"""
+keys:
+- {name: a, sha256: "%s", models: [m], scopes: [admin], rate: 16/day, concurrency: 17,
+   max-priority: LOW, expires: 2030-01-01}
+keys-file: null
+""" % ("ab" * 32)
 ALL_SETTINGS = Settings(
-    ServerSettings("0.0.0.0", 1, 2, 3, 4.0, 5.0, True, ("a",), ("b",), "0.40.1"),
+    ServerSettings("0.0.0.0", 1, 2, 3, 4.0, 5.0, True, ("a",), ("b://*",), "0.40.1", True,
+                   "redis://h"),
     LoopSettings(
         Path("/h"), 1.0, 2.0, 3.0, "loaded", {"x": "y"},
         (EngineSettings("http://e", ("*",), "k", 4.0, 5.0, 6, "openai", 7, 8.0, 9.0, True, True,
                         10),),
-        QueueSettings(11, 12.0), 13, 14.0, 15.0))
+        QueueSettings(11, 12.0), 13, 14.0, 15.0),
+    (KeySettings("a", "ab" * 32, ("m",), ("admin",), "16/day", 17, "LOW",
+                 datetime(2030, 1, 2, tzinfo=timezone.utc)),))
 
 
 def test_every_key_arrives(load_text: Load) -> None:
     """Each has its own place in the settings."""
-    assert leaves(ROOT, yaml.safe_load(EVERYTHING)) == all_leaves(ROOT)
+    data = yaml.safe_load(EVERYTHING)
+    assert leaves(ROOT, data) == all_leaves(ROOT)
+    assert leaves(KEY, data["keys"][0]) == all_leaves(KEY)
     assert load_text(EVERYTHING) == ALL_SETTINGS
 
 

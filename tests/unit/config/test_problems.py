@@ -95,7 +95,8 @@ def test_one_problem_is_one(path: Path) -> None:
     ("loop: {home: null}", "loop.home: 'null' must be a text"),
     ("loop: {engines: [{command: [llama-server], models: [m]}]}",
      "loop.engines[0].command: a list must hold \"{port}\""),
-    ("keys: [a]", "keys: a list must be empty: this version checks no keys"),
+    ("keys: a", "keys: (not shown) must be a list"),
+    ("keys: [a]", "keys[0]: (not shown) must be a mapping with name and sha256"),
     ("loop: {engines: &all [*all]}", "loop.engines"),
     ("loop: {aliases: &all {x: *all}}", "loop.aliases"),
 ])
@@ -131,6 +132,14 @@ ENGINE = f"url: 'http://127.0.0.1:1', models: [m], api-key: {SECRET}"
     f"loop:\n  engines:\n  - url: http://127.0.0.1:1\n   api-key: {SECRET}",
     f"keys: [{SECRET}]",
     f"keys: [{{key: {SECRET}}}]",
+    f"keys: [{{name: a, sha256: {SECRET}}}]",
+    f"keys: [{{name: a, sha256: [{SECRET}]}}]",
+    f"keys: [{{name: a, {SECRET}: sha256}}]",
+    f"keys: [{{name: a, sha256: {SECRET}, rate: {SECRET}, expires: {SECRET}, scopes: {SECRET}}}]",
+    f"keys: {{alice: {SECRET}}}",
+    f"keys:\n- name: a\n  sha256: {SECRET}: x",
+    f"server: {{rate-storage: 'redis://:{SECRET}@host:x'}}",
+    f"server: {{rate-storage: 'redis://host:x?password={SECRET}'}}",
 ])
 def test_a_key_is_never_shown(path: Path, text: str) -> None:
     """Wherever a secret stands and whatever is wrong around it, no problem repeats it."""

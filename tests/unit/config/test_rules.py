@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from app.config import ConfigError, inert, load
+from app.config import ConfigError, inert, load, rules
 from app.settings import Settings
-
-SHIPPED = Path(__file__).parents[3] / "etc" / "gateway.yml"
 
 
 def loaded(directory: Path, text: str, **variables: str) -> Settings:
@@ -46,6 +43,24 @@ def test_who_allows_it_may_listen_anywhere(tmp_path: Path, address: str) -> None
     """The operator has said that it is meant."""
     text = f"server: {{address: '{address}', allow-anonymous: true}}"
     assert loaded(tmp_path, text).server.address == address
+
+
+@pytest.mark.parametrize("address", EXPOSED)
+def test_who_has_keys_may_listen_anywhere(tmp_path: Path, address: str) -> None:
+    """Whoever reaches it needs one."""
+    text = f"server: {{address: '{address}'}}\nkeys: [{{name: a, sha256: '{'0' * 64}'}}]"
+    assert loaded(tmp_path, text).server.address == address
+
+
+@pytest.mark.parametrize(("keys", "paths"), [
+    ("keys: []", ["server.address"]), ("keys: null", ["server.address"]),
+    ("keys: [{name: a, sha256: sk-1}]", ["keys[0].sha256"]), ("keys: sk-1", ["keys"])])
+def test_keys_that_are_refused_are_no_reason_to_do_without(
+        tmp_path: Path, keys: str, paths: list[str]) -> None:
+    """The problem is the key, and the address only where there is none."""
+    with pytest.raises(ConfigError) as raised:
+        loaded(tmp_path, f"server: {{address: 0.0.0.0}}\n{keys}")
+    assert [problem.path for problem in raised.value.problems] == paths
 
 
 def test_a_variable_that_exposes_the_gateway_is_named(tmp_path: Path) -> None:
@@ -95,8 +110,6 @@ def test_three_entries_of_one_engine_are_two_problems(tmp_path: Path) -> None:
 
 
 INERT = {
-    "server.allowed-hosts": "server: {allowed-hosts: [a]}",
-    "server.cors-origins": "server: {cors-origins: ['*']}",
     **{f"loop.engines.{key}":
        f"loop: {{engines: [{{url: 'http://e', models: [m], {key}: {value}}}]}}"
        for key, value in (("stop-timeout", "1s"), ("pinned", "true"), ("preload", "true"))},
@@ -108,7 +121,10 @@ ACTIVE = [
     "default-model: m, aliases: {a: b}}",
     "loop: {engines: [{url: 'http://e', models: [m], api-key: k, connect-timeout: 1s, "
     "read-timeout: 1s, kind: openai}]}",
-    "server: {ollama-version: '0.40.0'}",
+    "server: {ollama-version: '0.40.0', allowed-hosts: [a], cors-origins: ['https://a'], "
+    "allow-remote-media: true, rate-storage: 'redis://h'}",
+    f"keys: [{{name: a, sha256: '{'0' * 64}', models: [m], scopes: [admin], rate: 1/day, "
+    "concurrency: 1, max-priority: LOW, expires: 2030-01-01}]",
     "loop: {queue: {size: 1, max-wait: 1s}, memory-budget: 1GiB, min-residency: 1s, "
     "probe-interval: 1s}",
     "loop: {engines: [{url: 'http://e', models: [m], slots: 1, max-choices: 1, strikes: 1, "
@@ -131,7 +147,8 @@ def test_a_key_with_effect_is_not_told(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "server: {allowed-hosts: []}", "loop: {queue: {size: 64, max-wait: 60s}}",
+    "server: {allowed-hosts: []}\nkeys: []\nkeys-file: null",
+    "loop: {queue: {size: 64, max-wait: 60s}}",
     "loop: {engines: [{url: 'http://e', models: [m], strikes: 3, slots: null}]}"])
 def test_a_default_that_is_written_down_is_not_told(tmp_path: Path, text: str) -> None:
     """Whoever copies the shipped file hears nothing."""
@@ -140,14 +157,18 @@ def test_a_default_that_is_written_down_is_not_told(tmp_path: Path, text: str) -
 
 def test_keys_without_effect_are_told_once_each(tmp_path: Path) -> None:
     """Sorted, however many engines set them."""
-    text = ("server: {cors-origins: [a]}\nloop: {engines: ["
-            "{url: 'http://a', models: [m], pinned: true}, "
+    text = ("loop: {engines: [{url: 'http://a', models: [m], pinned: true, stop-timeout: 1s}, "
             "{url: 'http://b', models: [m], pinned: true}]}")
-    assert inert(loaded(tmp_path, text)) == ["loop.engines.pinned", "server.cors-origins"]
+    assert inert(loaded(tmp_path, text)) == ["loop.engines.pinned", "loop.engines.stop-timeout"]
 
 
-def test_the_shipped_file_marks_the_keys_without_effect() -> None:
-    """Exactly those are called "checked only"."""
-    text = SHIPPED.read_text("utf-8")
-    marked = set(re.findall(r"^ *([\w-]+):.*\(checked only\)$", text, re.MULTILINE))
-    assert marked == {"allowed-hosts", "cors-origins"}
+def test_a_counter_elsewhere_needs_its_package(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever names a Redis server is told at the start what to install."""
+    text = "server: {rate-storage: 'redis://:pa55@host'}"
+    assert loaded(tmp_path, text).server.rate_storage == "redis://:pa55@host"
+    monkeypatch.setattr(rules, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="install the extra redis") as raised:
+        loaded(tmp_path, text)
+    assert "pa55" not in str(raised.value)
+    assert loaded(tmp_path, "").server.rate_storage == "memory://"

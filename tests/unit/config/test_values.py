@@ -54,8 +54,6 @@ READ = [
     (values.items, [1, {}], [1, {}]),
     (MAYBE, None, None),
     (MAYBE, "2s", 2.0),
-    (values.no_keys, [], ()),
-    (values.no_keys, None, ()),
 ]
 
 DURATIONS = {
@@ -92,7 +90,6 @@ REFUSED: list[tuple[Reader, str, list[Any]]] = [
      [["a", None], ["a", ["{port}"]], ["\0"], [True]]),
     (values.command, "must begin with a program", [["", "{port}"], [" ", "{port}"]]),
     (values.command, 'must hold "{port}"', [["llama-server"], ["x", "--port", 8080], ["{Port}"]]),
-    (values.no_keys, "must be empty", [["sk-1"], [{}]]),
 ]
 
 
