@@ -13,6 +13,7 @@ from app.engines.engine import Engine, takes_choices
 from app.engines.fleet import Fleet
 from app.engines.hangup import Hangups
 from app.engines.loaded import LoadedModels
+from app.engines.own_metrics import OwnMetrics
 from app.engines.prober import Prober
 from app.engines.status import Status
 from app.engines.supervisor import Supervisor
@@ -55,6 +56,7 @@ class Engines:
     used: LoadedModels
     status: Status
     prober: Prober
+    own_metrics: OwnMetrics
 
 
 class Gateway:
@@ -68,6 +70,7 @@ class Gateway:
         self._keep_alive = engines.used.keep_alive
         self._prober = engines.prober
         self.status = engines.status
+        self.own_metrics = engines.own_metrics
         self._literal = engines.fleet.literal_names
         self._aliases = {normal(name): target for name, target in names.aliases.items()}
         self._default = names.default
@@ -105,7 +108,7 @@ class Gateway:
             return replace(reply, close=held.pop_all().close)
 
     def _meant(self, name: str | None) -> tuple[str, bool]:
-        """What ``resolve`` gives, and whether registry or configuration have a model of this name."""
+        """What ``resolve`` gives, and whether registry or configuration have such a model."""
         target = self.unaliased(name or self._default_model())
         entry = self._registry.find(target)
         if entry:

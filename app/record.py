@@ -73,6 +73,8 @@ class Record:
     def end(self) -> None:
         """The exchange is over, and what it was is settled."""
         self.total = time.monotonic() - self.began
+        if not self.bytes_out:
+            self.first_byte = None
         if self.closed_by is Closer.CLIENT:
             self.status = LEFT
 

@@ -58,7 +58,7 @@ def edges(answer: bytes) -> tuple[bytes, ...]:
 
 
 def counted(reply: Reply, record: Record) -> Reply:
-    """The reply, whose counts stand in the record at once, or those of a stream when it is closed."""
+    """The reply, whose counts get into the record: at once, those of a stream as it is closed."""
     if isinstance(reply.pieces, list):
         record.count(*counts(edges(reply.body)))
         return reply

@@ -68,8 +68,9 @@ def as_text(record: Record, now: float) -> str:
 
 
 def _shown(value: str | float) -> str:
-    bare = not isinstance(value, str) or _BARE.fullmatch(value)
-    return str(value) if bare else encode_basestring_ascii(value)
+    if isinstance(value, str) and not _BARE.fullmatch(value):
+        return encode_basestring_ascii(value)
+    return str(value)
 
 
 def _quoted(text: str | None) -> str:

@@ -20,7 +20,7 @@ class _Children(dict[tuple[str, ...], Child], Generic[Child]):
 
     def __init__(self, metric: Child) -> None:
         super().__init__()
-        self._metric = metric
+        self._metric: Child = metric
 
     def __missing__(self, labels: tuple[str, ...]) -> Child:
         child = self[labels] = self._metric.labels(*labels)
@@ -70,7 +70,7 @@ class RequestMetrics:
         """It is over, and this is what is known of it."""
         self._in_flight.dec()
         label = record.route or OTHER, _model(record)
-        self._calls[(*label, str(record.status))].inc()
+        self._calls[label + (str(record.status),)].inc()
         if record.closed_by is Closer.CLIENT:
             self._disconnects[label].inc()
         elif record.closed_by is Closer.ENGINE:
@@ -87,9 +87,9 @@ class RequestMetrics:
             self._whole[label].observe(record.total)
             self._first_byte[label].observe(record.first_byte or record.total)
         if record.prompt_tokens is not None:
-            self._tokens[(*model, "prompt")].inc(record.prompt_tokens)
+            self._tokens[model + ("prompt",)].inc(record.prompt_tokens)
         if record.completion_tokens is not None:
-            self._tokens[(*model, "completion")].inc(record.completion_tokens)
+            self._tokens[model + ("completion",)].inc(record.completion_tokens)
 
 
 def _model(record: Record) -> str:
