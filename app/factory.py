@@ -13,6 +13,7 @@ from app.api import (
 from app.api.juno import routes as juno
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
+from app.api.openapi import routes as openapi
 from app.api.security.browsers import Browsers
 from app.api.security.quotas import Quotas
 from app.api.security.rates import Concurrency, Rates
@@ -74,6 +75,7 @@ def create_app(
     app.register_blueprint(engines.blueprint())
     app.register_blueprint(ops.blueprint())
     app.register_blueprint(metrics.blueprint(_metrics_page(counted, services.gateway)))
+    app.register_blueprint(openapi.blueprint(model_optional=optional))
     security.register(app, _guard(settings, clock))
     request_id.register(app)
     place.register(app)

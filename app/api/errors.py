@@ -62,6 +62,16 @@ _ANTHROPIC = {
 }
 
 
+def codes() -> dict[int, list[str]]:
+    """The statuses that errors have, and the codes of each."""
+    found: dict[int, list[str]] = {}
+    for status, _, code in _TABLE.values():
+        known = found.setdefault(status, [])
+        if code and code not in known:
+            known.append(code)
+    return found
+
+
 def register(app: Flask) -> None:
     """Let every error of the app, also for URLs that no blueprint knows, be rendered here."""
     app.register_error_handler(GatewayError, render)

@@ -16,7 +16,7 @@ from app.catalog.manifest import Entry
 
 _GET = ["GET", "HEAD", "OPTIONS"]
 _POST = ["POST", "OPTIONS"]
-_ENDPOINTS = {
+ENDPOINTS = {
     "chat/completions", "completions", "embeddings", "rerank", "reranking", "responses", "messages",
     "messages/count_tokens", "audio/transcriptions", "audio/translations", "audio/speech",
     "images/generations", "images/edits", "images/variations", "inference", "inference/stream",
@@ -79,5 +79,5 @@ def _require_post(rest: str) -> None:
     """Raise the error for a method that the endpoint does not have: there is no GET of unknowns."""
     if rest.partition("/")[0] == "models" and request.method not in ("GET", "HEAD"):
         raise MethodNotAllowed(_GET)
-    if request.method not in _POST or (request.method == "OPTIONS" and rest not in _ENDPOINTS):
-        raise MethodNotAllowed(_POST) if rest in _ENDPOINTS else NotFound()
+    if request.method not in _POST or (request.method == "OPTIONS" and rest not in ENDPOINTS):
+        raise MethodNotAllowed(_POST) if rest in ENDPOINTS else NotFound()
