@@ -61,7 +61,7 @@ class Record:
 
     def abandoned(self) -> None:
         """The client took no more of the answer."""
-        self.closed_by = Closer.CLIENT
+        self._note(Kind.CLIENT_GONE)
 
     def count(self, prompt: int | None, completion: int | None) -> None:
         """An engine said so of the tokens of its answer; None where it did not."""

@@ -80,16 +80,17 @@ class _Answer:
 
     def close(self) -> None:
         """Whoever took the pieces takes no more of them, whether or not there are more."""
+        end, self._end = self._end, None
+        if end is None:
+            return
         if not self._begun:
             self._record.abandoned()
-        end, self._end = self._end, None
         try:
             self._passing.close()  # before what it runs on
             if close := getattr(self._pieces, "close", None):
                 close()
         finally:
-            if end:
-                end(self._record)
+            end(self._record)
 
     def _counted(self) -> Generator[bytes, None, None]:
         """The pieces, of which those count that the client took before it was given the next."""

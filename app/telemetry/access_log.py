@@ -20,7 +20,7 @@ FIELDS = (
 )
 _QUIET = {"/health"}  # asked all day by whoever watches
 _LONGEST = 200  # characters of a value
-_BARE = re.compile(r"[\w.:/@+-]+", re.ASCII)  # needs no quotes in a line of text
+_BARE = re.compile(r"[\w.:/@+<>-]+", re.ASCII)  # needs no quotes in a line of text
 _FIRST = ("time", "level", "logger", "method", "route", "status")  # of such a line, without names
 _LINE = "{" + ",".join(f'"{name}":%s' for name in FIELDS) + "}\n"
 
@@ -63,7 +63,7 @@ def as_text(record: Record, now: float) -> str:
     fields = json.loads(as_json(record, now))
     said = [f"{name}={_shown(value)}" for name, value in fields.items()
             if name not in _FIRST and value is not None]
-    first = [str(fields[name] or "-") for name in _FIRST]
+    first = [_shown(fields[name] or "-") for name in _FIRST]
     return " ".join([*first, *said]) + "\n"
 
 

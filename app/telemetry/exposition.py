@@ -65,17 +65,20 @@ def merged(texts: Iterable[EngineText]) -> str:
     for text in texts:
         for name, found in _read(text).items():
             family = families.setdefault(name, _Family(found.kind, found.said))
-            if family.kind == found.kind and not name.startswith(_OWN):
+            if family.kind == found.kind:
                 family.lines += found.lines
     return "".join(
         f"# HELP {name} {_escaped(family.said)}\n# TYPE {name} {family.kind}\n"
         + "".join(family.lines)
-        for name, family in families.items() if family.lines
+        for name, family in families.items()
     )
 
 
 def _read(text: EngineText) -> dict[str, _Family]:
-    """The metrics of one engine by name; none where its text is not in the format."""
+    """The metrics of one engine by name; none where its text is not in the format.
+
+    Prometheus takes nothing of a page on which one value is told twice.
+    """
     if len(text.text) > _LARGEST:
         return {}
     try:
@@ -87,9 +90,16 @@ def _read(text: EngineText) -> dict[str, _Family]:
     found: dict[str, _Family] = {}
     for metric in metrics:
         name = _name(metric, counters)
-        family = found.setdefault(name, _Family(metric.type, metric.documentation))
-        family.lines += (_line(_sample_name(metric, s, name), s, labels) for s in metric.samples)
-    return found
+        if metric.samples and not name.startswith(_OWN):
+            family = found.setdefault(name, _Family(_kind(metric), metric.documentation))
+            family.lines += (_line(_sample_name(metric, s, name), s, labels)
+                             for s in metric.samples)
+    told = [line.rpartition(" ")[0] for family in found.values() for line in family.lines]
+    return found if len(told) == len(set(told)) else {}
+
+
+def _kind(metric: Metric) -> str:
+    return "untyped" if metric.type == "unknown" else metric.type
 
 
 def _name(metric: Metric, counters: set[str]) -> str:

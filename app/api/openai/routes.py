@@ -11,6 +11,7 @@ from app.api.openai.request import one_limit
 from app.api.openai.response import model_object
 from app.api.openai.schemas import ChatView, CompletionView, NamedChatView
 from app.api.payload import FormBody, JsonBody
+from app.api.recording import record
 from app.api.view import AnyView
 from app.catalog.manifest import Entry
 
@@ -56,6 +57,8 @@ def blueprint(model_optional: bool) -> Blueprint:
     def any_endpoint(rest: str) -> Response:
         """Any other endpoint of the engine that serves the model in the body (JSON or form)."""
         _require_post(rest)
+        if rest in ENDPOINTS:
+            record().route = f"/v1/{rest}"
         if request.method == "OPTIONS":
             return Response(headers={"Allow": ", ".join(_POST)})
         return _passed(read_any(any_view))
