@@ -44,9 +44,14 @@ class Source:
         self._order = ">"
 
     @property
+    def position(self) -> int:
+        """How many bytes of the file come before the place reached."""
+        return self._window_start + self._at
+
+    @property
     def left(self) -> int:
         """How many bytes of the file follow the place reached."""
-        return self._size - self._window_start - self._at
+        return self._size - self.position
 
     def require(self, count: int, size: int = 1) -> None:
         """Raises GgufError unless `count` things of at least `size` bytes can still follow."""

@@ -1,10 +1,12 @@
-"""The tensor list of a GGUF file: how many numbers the model is made of.
+"""The tensor list of a GGUF file: how many numbers the model is made of, and where it ends.
 
 Layout: the GGUF specification (ggml, docs/gguf.md). The list follows the key-value section; the
 tensors themselves are not looked at.
 """
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from app.catalog.gguf_source import GgufError, Source
 
@@ -13,7 +15,31 @@ MAX_NAME = 1024  # bytes; the specification allows 64
 MAX_DIMENSIONS = 4  # as in ggml, which all readers are built on
 MAX_ELEMENTS = 2**63 - 1  # what ggml can count
 _SMALLEST = 24  # bytes: length of an empty name, no dimensions, type, offset
-_TYPE_AND_OFFSET = 12
+_ALIGNMENT = 32  # bytes, unless general.alignment says otherwise
+# Elements of a block and its bytes, by the number of the type (ggml, src/ggml.c, type_traits).
+_BLOCKS = {
+    0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34),
+    9: (32, 40), 10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210),
+    15: (256, 292), 16: (256, 66), 17: (256, 74), 18: (256, 98), 19: (256, 50), 20: (32, 18),
+    21: (256, 110), 22: (256, 82), 23: (256, 136), 24: (1, 1), 25: (1, 2), 26: (1, 4), 27: (1, 8),
+    28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54), 35: (256, 66), 39: (32, 17), 40: (64, 36),
+    41: (128, 18),
+}
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """How many elements of which type; ``offset`` in bytes from where the data begins."""
+
+    elements: int
+    kind: int
+    offset: int
+
+    @property
+    def end(self) -> int:
+        """Where its data ends at least: of a type that is not known, where it begins."""
+        block, size = _BLOCKS.get(self.kind, (1, 0))
+        return self.offset + self.elements // block * size
 
 
 def parameter_count(source: Source, tensors: int) -> int:
@@ -22,18 +48,34 @@ def parameter_count(source: Source, tensors: int) -> int:
     Raises GgufError for a list that ends early or breaks a rule, never gives half a sum. Time and
     memory have a bound that does not grow with the file.
     """
-    source.inside = "the tensor list"
-    if tensors > MAX_TENSORS:
-        raise GgufError(f"more than {MAX_TENSORS} tensors")
-    source.require(tensors, _SMALLEST)
-    total = sum(_elements(source) for _ in range(tensors))
+    total = sum(tensor.elements for tensor in _tensors(source, tensors))
     if total > MAX_ELEMENTS:
         raise GgufError(f"more than {MAX_ELEMENTS} parameters")
     return total
 
 
-def _elements(source: Source) -> int:
-    """How many elements the next tensor has; one without dimensions is a single number."""
+def data_end(source: Source, tensors: int, alignment: object) -> int:
+    """How many bytes the file has at least, by the tensor list that begins where the source is.
+
+    ``alignment`` is what the file says under general.alignment. Raises GgufError.
+    """
+    ends = [tensor.end for tensor in _tensors(source, tensors)]
+    step = alignment if isinstance(alignment, int) and alignment > 0 else _ALIGNMENT
+    begin = -(-source.position // step) * step if ends else source.position
+    return begin + max(ends, default=0)
+
+
+def _tensors(source: Source, count: int) -> Iterator[_Tensor]:
+    source.inside = "the tensor list"
+    if count > MAX_TENSORS:
+        raise GgufError(f"more than {MAX_TENSORS} tensors")
+    source.require(count, _SMALLEST)
+    for _ in range(count):
+        yield _tensor(source)
+
+
+def _tensor(source: Source) -> _Tensor:
+    """The next tensor; one without dimensions is a single number."""
     name = source.number("Q")
     if name > MAX_NAME:
         raise GgufError(f"the name of a tensor is longer than {MAX_NAME} bytes")
@@ -41,6 +83,5 @@ def _elements(source: Source) -> int:
     dimensions = source.number("I")
     if dimensions > MAX_DIMENSIONS:
         raise GgufError(f"a tensor has more than {MAX_DIMENSIONS} dimensions")
-    elements: int = math.prod(source.numbers("Q", dimensions))
-    source.skip(_TYPE_AND_OFFSET)
-    return elements
+    elements = math.prod(source.numbers("Q", dimensions))
+    return _Tensor(elements, source.number("I"), source.number("Q"))

@@ -1,23 +1,24 @@
 """One manifest.json of the registry, as ``loop pull`` writes it, read into an Entry.
 
-Fields: name, repo, revision, commit, quant, files [path, size, sha256], pulledAt.
+Fields: name, repo, revision, commit, quant, files [path, size, sha256], pulledAt; and modelfile,
+an object that the gateway writes: what Ollama's clients have a model made with.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from app import jsontext
+from app.catalog.file_names import is_gguf, is_projector, split_of
 
 MAX_BYTES = 1024 * 1024  # a manifest is some hundred bytes; more is no manifest
-_SPLIT = re.compile(r"(?P<stem>.+)-(?P<part>\d{5})-of-(?P<parts>\d{5})\.gguf", re.IGNORECASE)
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LATEST = 250_000_000_000.0  # s; the year 9892, as later ones end datetime's range
-_PROJECTOR = "mmproj"  # a multimodal projector lies beside the weights and is not the model
 
 
 class BadManifest(ValueError):
@@ -35,13 +36,20 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Entry:
-    """A model of the registry. ``pulled_at`` is ISO 8601 as in the manifest."""
+    """A model of the registry. ``pulled_at`` is ISO 8601 as in the manifest.
+
+    ``repo``, ``revision`` and ``commit`` say where on the hub it is from, "" where it is not.
+    """
 
     name: str
     quant: str
     pulled_at: str
     files: tuple[FileEntry, ...]
     directory: Path
+    repo: str = ""
+    revision: str = ""
+    commit: str = ""
+    modelfile: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def size(self) -> int:
@@ -51,7 +59,7 @@ class Entry:
     @cached_property
     def first(self) -> FileEntry:
         """The file that engines open: part 1 of a split model finds the other parts by itself."""
-        weights = [file for file in self.files if _holds_weights(file.path)]
+        weights = [f for f in self.files if is_gguf(f.path) and not is_projector(f.path)]
         return min(weights or self.files, key=lambda file: _part(file.path))
 
     @property
@@ -89,11 +97,19 @@ def parse(raw: bytes, directory: Path, mtime: float) -> Entry:
     files = _with_parts(tuple(_files(data.get("files"), directory)), directory)
     return Entry(
         name=_name(data.get("name")),
-        quant=data["quant"] if isinstance(data.get("quant"), str) else "",
+        quant=_text(data.get("quant")),
         pulled_at=_pulled_at(data.get("pulledAt"), mtime),
         files=files,
         directory=directory,
+        repo=_text(data.get("repo")),
+        revision=_text(data.get("revision")),
+        commit=_text(data.get("commit")),
+        modelfile=data["modelfile"] if isinstance(data.get("modelfile"), dict) else {},
     )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _name(value: Any) -> str:
@@ -128,15 +144,20 @@ def _file(item: Any, directory: Path) -> FileEntry:
     path = item.get("path") if isinstance(item, dict) else None
     if not isinstance(path, str) or not path or "\0" in path:
         raise BadManifest("has a file without a path")
-    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+    if not stays_below(path):
         raise BadManifest("has a file outside its directory")
-    size, sha256 = item.get("size"), item.get("sha256")
+    size = item.get("size")
     known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
     return FileEntry(
         path=path,
         size=int(size) if known else _size_on_disk(directory / path),
-        sha256=sha256 if isinstance(sha256, str) else "",
+        sha256=_text(item.get("sha256")),
     )
+
+
+def stays_below(path: str) -> bool:
+    """Whether a path leads nowhere but below the directory that it is relative to."""
+    return not PurePosixPath(path).is_absolute() and ".." not in PurePosixPath(path).parts
 
 
 def _with_parts(files: tuple[FileEntry, ...], directory: Path) -> tuple[FileEntry, ...]:
@@ -152,21 +173,13 @@ def _with_parts(files: tuple[FileEntry, ...], directory: Path) -> tuple[FileEntr
 
 
 def _parts(path: str) -> list[str]:
-    match = _SPLIT.fullmatch(path)
-    if not match or int(match["parts"]) > 1000:
-        return []
-    total = match["parts"]
-    return [f"{match['stem']}-{n:05d}-of-{total}.gguf" for n in range(1, int(total) + 1)]
-
-
-def _holds_weights(path: str) -> bool:
-    name = PurePosixPath(path).name.lower()
-    return name.endswith(".gguf") and not name.startswith(_PROJECTOR)
+    split = split_of(path)
+    return split.all() if split else []
 
 
 def _part(path: str) -> int:
-    match = _SPLIT.fullmatch(path)
-    return int(match["part"]) if match else 0
+    split = split_of(path)
+    return split.part if split else 0
 
 
 def _size_on_disk(path: Path) -> int:

@@ -4,19 +4,17 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from app import jsontext
 from app.catalog import quantization
 from app.catalog.capabilities import capabilities
 from app.catalog.file_facts import Facts
+from app.catalog.file_names import is_projector, split_of
 from app.catalog.manifest import Entry, FileEntry
 from app.catalog.names import normal, tagged
 from app.engine_facts import EngineFacts
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_PART = re.compile(r"-\d{5}-of-(\d{5})\.gguf$", re.IGNORECASE)
-_PROJECTOR = "mmproj"  # in the name of a projector, by the custom of llama.cpp
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +98,18 @@ def parts_of(entry: Entry) -> list[FileEntry]:
     Empty where a part is missing, because what the others say is not the whole.
     """
     first = entry.first
-    split = _PART.search(first.path)
+    split = split_of(first.path)
     if not split:
         return [first]
-    whole = _PART.sub("", first.path)
-    parts = {f.path: f for f in entry.files if _PART.search(f.path) and
-             _PART.sub("", f.path) == whole}
-    return list(parts.values()) if len(parts) == int(split[1]) else []
+    wanted = split.all()
+    parts = {file.path: file for file in entry.files if file.path in wanted}
+    return list(parts.values()) if len(parts) == split.parts else []
 
 
 def projector_of(entry: Entry) -> FileEntry | None:
     """The file that may be the model's projector, by its name."""
     named = [
         file for file in entry.files
-        if file is not entry.first and _PROJECTOR in PurePosixPath(file.path).name.lower()
+        if file is not entry.first and is_projector(file.path)
     ]
     return min(named, key=lambda file: file.path, default=None)

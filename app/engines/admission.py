@@ -159,7 +159,7 @@ class Admission:
             if ticket.error:
                 return  # it lost its place when it got the error
             self._slots.withdraw(ticket, self._clock())
-            tell = self.watched and not self._slots.needed
+            tell = self.watched and not self._slots.held
         if tell:
             self._on_news()
 
@@ -169,6 +169,6 @@ class Admission:
             if call.takes_slot:
                 self.service.note(now - began)
             self._slots.give_back(call.takes_slot, now)
-            tell = self.watched and not self._slots.needed
+            tell = self.watched and not self._slots.held
         if tell:
             self._on_news()

@@ -18,7 +18,6 @@ from app.errors import GatewayError, Kind
 
 # What an engine cannot have seen: the call may go to another one.
 _UNSEEN = (Kind.ENGINE_UNAVAILABLE, Kind.ENGINE_NOT_READY)
-_LOADING_PAUSE = 0.25  # s before an engine that calls itself ready is asked again
 
 
 class _StillLoading(GatewayError):
@@ -116,18 +115,18 @@ def _finished(engine: Engine, reply: Reply) -> None:
 def _when_loaded(
     engine: Engine, client: EngineClient, call: Call, departure: Departure, reply: Reply
 ) -> Reply:
-    """The answer once the engine has loaded its model: it refused the call, so it is sent again."""
+    """The answer once the engine has loaded its model: it refused the call, so it is sent again.
+
+    What it says then is passed on where its /health has not said that it was loading.
+    """
     began = time.monotonic()
     until = engine.loading.deadline()
     try:
-        while says_loading(reply):
+        waited = True
+        while waited and says_loading(reply) and time.monotonic() < until:
+            waited = engine.loading.wait(departure, until)
             reply.close()
-            engine.loading.wait(departure, until)
             reply = client.send(call, departure)
-            if says_loading(reply):
-                if time.monotonic() >= until:
-                    break
-                time.sleep(_LOADING_PAUSE)
     finally:
         call.record.load += time.monotonic() - began
     return reply

@@ -17,6 +17,7 @@ from app.errors import GatewayError, Kind
 from app.settings import EngineSettings
 
 
+_GIVING_BACK = 0.01  # s
 _SLOTS_RETRY = 10.0  # s until an engine that did not say how many it has is asked again
 
 
@@ -112,8 +113,19 @@ class Attached:
 
         Blocks for a third of a second at most. It is always worth a try.
         """
-        if self.learns_slots and self.admission.running and self.admission.slots is None:
+        if self.learns_slots and self.admission.slots is None and self._keeps_running():
             self._learn_slots()
+
+    def _keeps_running(self) -> bool:
+        """Whether a call runs, and is not just giving back its slot: its client may be here again
+        before that is done."""
+        now = time.monotonic()
+        if not self.admission.running or now < self._ask_slots_at:
+            return False
+        until = now + _GIVING_BACK
+        while self.admission.running and time.monotonic() < until:
+            time.sleep(_GIVING_BACK / 10)
+        return self.admission.running > 0
 
     def _learn_slots(self) -> None:
         with self._slots_lock:

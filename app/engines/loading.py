@@ -36,21 +36,24 @@ class Loading:
         self._asked_at = float("-inf")
         self.since: float | None = None  # while it loads
 
-    def wait(self, departure: Departure, until: float) -> None:
-        """Return when the engine says that it is ready, or at least nothing else.
+    def wait(self, departure: Departure, until: float) -> bool:
+        """Return when the engine says that it is ready, or at least nothing else; whether it
+        had to be waited for.
 
         Blocks until ``until`` on the monotonic clock at most. Raises GatewayError: it is still
         loading then, it is gone, or the client left.
         """
-        left = threading.Event()
+        left, waited = threading.Event(), False
         departure.attach(left.set)
         try:
             while not self._ready():
+                waited = True
                 if time.monotonic() >= until:
                     text = f"the engine was still loading its model after {self._limit:g} s"
                     raise GatewayError(Kind.ENGINE_NOT_READY, text, wait=5)
                 if left.wait(_LOOK):
                     raise GatewayError(Kind.CLIENT_GONE, "the client left")
+            return waited
         finally:
             departure.detach()
 

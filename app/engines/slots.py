@@ -137,11 +137,6 @@ class Slots:
         )
 
     @property
-    def needed(self) -> bool:
-        """Whether calls run, or will without anybody's doing."""
-        return bool(self.held or (self.waiting and self.gate is Gate.OPEN))
-
-    @property
     def free(self) -> bool:
         """Whether there are slots for more than those who hold one or wait for one."""
         wanted = self.running + sum(ticket.needs_slot for ticket in self.waiting)

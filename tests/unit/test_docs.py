@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.api.errors import _TABLE
+from app.cli import main
 from app.config.schema import ENGINE, KEY, LOOP, SERVER, Section
 from app.factory import create_app
 from app.settings import Settings
@@ -54,6 +55,17 @@ def test_every_error_is_documented(status: int, code: str) -> None:
     """In the table of docs/errors.md."""
     rows = [line for line in read("errors.md").splitlines() if f"| {status} |" in line]
     assert any(code in row for row in rows)
+
+
+def test_every_command_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    """As one would write it, in docs/models.md or docs/configuration.md."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    commands = re.findall(r"^    ([a-z-]+)(?: |$)", capsys.readouterr().out, re.MULTILINE)
+    assert {"check-config", "pull", "ls"} <= set(commands)
+    documents = read("models.md") + read("configuration.md")
+    for command in commands:
+        assert re.search(rf"`{command}[ `]|app\.cli {command}\b", documents), command
 
 
 @pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)

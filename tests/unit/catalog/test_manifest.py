@@ -34,7 +34,8 @@ def test_everything_is_read() -> None:
         "commit": "4b1c", "quant": "Q4_0", "files": [file("a.gguf", 7)],
         "pulledAt": "2026-10-01T09:30:00Z"}).encode(), Path("/models/m"), MTIME)
     assert found == Entry("org/Model-GGUF:Q4_0", "Q4_0", "2026-10-01T09:30:00Z",
-                          (FileEntry("a.gguf", 7, "sha of a.gguf"),), Path("/models/m"))
+                          (FileEntry("a.gguf", 7, "sha of a.gguf"),), Path("/models/m"),
+                          "org/Model-GGUF", "main", "4b1c")
     assert (found.size, found.created) == (7, 1790847000)
     assert found.first_file == Path("/models/m/a.gguf")
 
@@ -43,6 +44,18 @@ def test_everything_is_read() -> None:
 def test_a_quantisation_may_be_missing(fields: dict[str, Any]) -> None:
     """It is a text, empty where the manifest has none."""
     assert entry(**fields).quant == ""
+
+
+@pytest.mark.parametrize("value", [None, 5, ["x"]])
+def test_where_it_is_from_may_be_missing(value: Any) -> None:
+    """What is no text counts as nothing, and what is no object as no modelfile."""
+    found = entry(repo=value, revision=value, commit=value, modelfile=value)
+    assert (found.repo, found.revision, found.commit, found.modelfile) == ("", "", "", {})
+
+
+def test_a_modelfile_is_read() -> None:
+    """As it was written."""
+    assert entry(modelfile={"system": "Be brief."}).modelfile == {"system": "Be brief."}
 
 
 @pytest.mark.parametrize("sha256", [None, 5, ["x"]])

@@ -87,17 +87,21 @@ def test_who_is_next(visits: Visits, calls: str, expected: str) -> None:
     assert order == expected.split()
 
 
-def test_a_call_gets_more_urgent_as_it_waits(visits: Visits, clock: HandClock) -> None:
-    """LOW passes NORMAL after half of the longest wait, and is as urgent as HIGH."""
+@pytest.mark.parametrize(("seconds", "expected"), [
+    (14.9, ["high", "normal", "low"]), (15.0, ["high", "low", "normal"]),
+    (29.9, ["high", "low", "normal"]), (30.0, ["low", "high", "normal"])])
+def test_a_call_gets_more_urgent_as_it_waits(
+        visits: Visits, clock: HandClock, seconds: float, expected: list[str]) -> None:
+    """LOW is as urgent as NORMAL after a quarter of the longest wait, as HIGH after half of it."""
     admission = Admission(RULES, 1, clock=clock)
-    first = visits.enter(admission, work(caller="a"))
-    low = visits.enter(admission, work(caller="a", priority=LOW))
-    clock.now += 30.0
-    normal = visits.enter(admission, work(caller="b"))
-    high = visits.enter(admission, work(caller="a", priority=HIGH))
+    first = visits.enter(admission)
+    calls = {"low": visits.enter(admission, work(priority=LOW))}
+    clock.now += seconds
+    for priority in (NORMAL, HIGH):
+        calls[priority.name.lower()] = visits.enter(admission, work(priority=priority))
     first.leave()
-    for visit in (low, high, normal):
-        visit.leave()
+    for name in expected:
+        calls[name].leave()
 
 
 @pytest.mark.parametrize(("slots", "size", "inside"), [(1, 0, 1), (2, 0, 2), (1, 2, 1), (3, 2, 3)])

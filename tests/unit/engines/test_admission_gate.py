@@ -26,10 +26,14 @@ def times(visit: Visit) -> tuple[float, float]:
     (HELD, True, work(), False), (HELD, True, question(), True),
     (SHUT, False, work(), False), (SHUT, False, question(), False),
     (LOADING, False, work(), False), (LOADING, False, question(), False),
+    (SHUT, True, question(), False), (LOADING, True, question(), False),
 ])
 def test_who_may_pass(
         visits: Visits, gate: Gate, running: bool, call: Call, passes: bool) -> None:
-    """A held engine answers the small questions of the answers that still run, nothing else."""
+    """A held engine answers the small questions of the answers that still run, nothing else.
+
+    One that crashed answers none, though the calls it had may not have ended yet.
+    """
     admission = Admission(RULES, 4)
     if running:
         visits.enter(admission)

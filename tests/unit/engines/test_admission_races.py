@@ -14,7 +14,7 @@ from app.call import Call, Priority
 from app.engines.admission import Admission, Gate, QueueRules
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
-from tests.fakes.visits import PATIENCE, question, work
+from tests.fakes.visits import PATIENCE, Client, question, work
 
 RULES = QueueRules(size=1000, max_wait=60.0)
 ROUNDS = 150
@@ -115,9 +115,8 @@ def test_a_grant_and_a_departure_at_the_same_moment() -> None:
     """Whichever is first, the slot is there for the next call, and nobody who left is inside."""
     for _ in range(ROUNDS):
         admission = Admission(RULES, 1, clock=yielding_clock)
-        departure, waits = Departure(None), threading.Event()
-        original = departure.attach
-        departure.attach = lambda wake: (original(wake), waits.set())  # type: ignore
+        waits = threading.Event()
+        departure = Client(lambda _, waits=waits: waits.set())
         holding = admission.entered(work(), Departure(None))
         holding.__enter__()
         outcome: list[object] = []

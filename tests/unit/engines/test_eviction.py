@@ -47,6 +47,11 @@ IDLE: Table = [
 RESIDENT: Table = [
     ("ready for just long enough", 1, [idle("a", 96.0, ready_since=95.0)], enough("a")),
     ("not long enough", 1, [idle("a", 96.0, ready_since=96.0)], too_little(101.0, "a")),
+    ("just long enough is long enough", 1,
+     [idle("a", 96.0, ready_since=95.0), idle("b", 99.0, ready_since=20.0)], enough("a")),
+    ("who may go already is not looked at again", 2,
+     [idle("a", 96.0, ready_since=95.0), idle("b", 99.0, ready_since=98.0)],
+     too_little(103.0, ["a", "b"])),
     ("another one is there for longer", 1,
      [idle("a", 96.5, ready_since=96.0), idle("b", 99.0, ready_since=20.0)], enough("b")),
     ("the next one is in time", 2,
@@ -119,6 +124,7 @@ def test_who_goes(needed: float, units: list[UnitFacts], expected: Room) -> None
     ([busy("a"), X, idle("b", 1.0, load_time=9.0)], 30.0),
     ([busy("a"), X, busy("pinned", pinned=True, load_time=9.0)], 30.0),
     ([busy("a"), X, starting("b"), drained("c")], 15.0),
+    ([busy("a", waiting=0), drained("b")], 30.0),
     ([busy("a", load_time=40.0), X], 5.0),
     ([wanted(str(number), 1.0) for number in range(60)], 5.0),
 ])

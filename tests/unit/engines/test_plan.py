@@ -64,7 +64,8 @@ IDLE = [
     ("looked at when it may have been idle for so long", [busy("a", 0.0, keep=10.0)],
      Plan(look_at=110.0)),
     ("starting", [starting("a", keep=0.0)], Plan()),
-    ("stopping", [stopping("a", keep=0.0)], Plan()),
+    ("stopping", [stopping("a", keep=0.0, unused_since=1.0)], Plan()),
+    ("stopped", [stopped("a", keep=0.0, unused_since=1.0)], Plan()),
     ("for another one", [idle("a", 90.0, 2, keep=10.0), wanted("b", 1.0)], Plan(stop=["a"])),
 ]
 

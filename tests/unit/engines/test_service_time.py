@@ -50,9 +50,10 @@ def test_callers_are_not_remembered_for_ever() -> None:
     """However many come, memory is bounded; those whose turn is longest ago are forgotten."""
     turns = Turns()
     for number in range(5000):
+        if number % 1000 == 0:
+            turns.give("regular")
         turns.give(f"caller {number}")
-        turns.give("regular")
-    assert turns.given == 10000
+    assert turns.given == 5005
     assert len(turns.last) == 1024
     assert {"regular", "caller 4999", "caller 3977"} <= set(turns.last)
     assert "caller 3976" not in turns.last

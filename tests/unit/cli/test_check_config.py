@@ -1,4 +1,4 @@
-"""The command line: what is printed where, and the exit status."""
+"""``check-config`` and the command line as a whole: what is printed where, the exit status."""
 
 from __future__ import annotations
 

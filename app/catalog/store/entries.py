@@ -1,0 +1,183 @@
+"""Models in the registry: put there, copied, removed."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from app.catalog.manifest import Entry
+from app.catalog.names import directory_of, normal, require_usable
+from app.catalog.problems import BadFile, CannotWrite, NameTaken, NotFound, of_disk, shown
+from app.catalog.store import disk, locks, references
+from app.catalog.store.manifests import manifest, origin_of
+from app.catalog.store.references import MANIFEST
+
+_WRITTEN = ".manifest.json"
+
+
+def directory(home: Path, name: str) -> Path:
+    """Where a new model of that name would lie."""
+    return home / "models" / directory_of(name)
+
+
+def find(home: Path, name: str) -> Entry:
+    """The model of that name; raises NotFound."""
+    entry = references.find(home, name)
+    if not entry:
+        raise NotFound(f"there is no model '{shown(name)}' in {home}")
+    return entry
+
+
+def put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
+    """Have the registry list the model that this manifest describes, in place of one of its name.
+
+    The caller has claimed the blobs. Blobs that only the replaced model needed are removed. Raises
+    BadName, NameTaken (without ``replacing`` also for a model of that name), NoSpace, CannotWrite.
+    """
+    require_usable(made["name"])
+    with of_disk(home), locks.registry(home):
+        require_place(home, made["name"], replacing)
+        _put(home, made, references.find(home, made["name"]))
+
+
+def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
+    place = before.directory if before else _free_place(home, made["name"])
+    needed_before = references.blobs_of(before) if before else set()
+    blobs = {file["path"]: home / "blobs" / f"sha256-{file['sha256']}" for file in made["files"]}
+    for path, blob in blobs.items():
+        if not blob.is_file():
+            raise CannotWrite(f"the blob of {path} was removed meanwhile: start again")
+    _make_directory(place)
+    links = {place / path: _relative(place, path, blob) for path, blob in blobs.items()}
+    changed = {link: target for link, target in links.items() if _target(link) != target}
+    if before and changed:
+        # Old manifest and new files would be a model that never was.
+        _unlist(before)
+    for link, target in changed.items():
+        _link(link, target)
+    _write_manifest(place, made)
+    named = {place / file.path for file in before.files} if before else set()
+    _remove_files(place, {*named, *references.links(place)} - set(links))
+    references.remove_unneeded(home, needed_before)
+
+
+def require_place(home: Path, name: str, replacing: bool = True) -> Path:
+    """Where a model of that name lies or would lie; raises NameTaken as ``put`` does."""
+    before = references.find(home, name)
+    if before and not replacing:
+        raise NameTaken(f"there is a model '{before.name}' already: remove it first, or choose "
+                        "another name")
+    return before.directory if before else _free_place(home, name)
+
+
+def _free_place(home: Path, name: str) -> Path:
+    place = directory(home, name)
+    there = references.read(place)
+    if there and normal(there.name) != normal(name):
+        raise NameTaken(f"'{shown(name)}' would lie where '{shown(there.name)}' does: choose "
+                        "another name")
+    return place
+
+
+def _make_directory(place: Path) -> None:
+    if place.is_symlink():
+        raise CannotWrite(f"{place} is a link: what is written there would lie elsewhere")
+    place.mkdir(parents=True, exist_ok=True)
+    disk.sync(place.parent)
+
+
+def _relative(place: Path, path: str, blob: Path) -> str:
+    folder = (place / path).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.resolve().is_relative_to(place.resolve()):
+        raise CannotWrite(f"{folder} leads out of the registry")
+    return os.path.relpath(blob.parent.resolve() / blob.name, folder.resolve())
+
+
+def _target(link: Path) -> str | None:
+    return os.readlink(link) if link.is_symlink() else None
+
+
+def _link(link: Path, target: str) -> None:
+    made = link.with_name(f".{link.name}")
+    made.unlink(missing_ok=True)
+    os.symlink(target, made)
+    disk.put(made, link)
+
+
+def _write_manifest(place: Path, made: Mapping[str, Any]) -> None:
+    text = json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False)
+    written = place / _WRITTEN
+    written.unlink(missing_ok=True)
+    with written.open("xb") as out:
+        disk.write(out.fileno(), text.encode("utf-8", "backslashreplace") + b"\n")
+        os.fsync(out.fileno())
+    disk.put(written, place / MANIFEST)
+
+
+def _unlist(entry: Entry) -> None:
+    (entry.directory / MANIFEST).unlink(missing_ok=True)
+    disk.sync(entry.directory)
+
+
+def _remove_files(place: Path, files: set[Path]) -> None:
+    """Remove files of a model, and the directories below ``place`` that are empty then."""
+    for file in files:
+        if file.parent.resolve().is_relative_to(place.resolve()):
+            file.unlink(missing_ok=True)
+        for parent in file.relative_to(place).parents:
+            _remove_if_empty(place / parent)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:  # something is in it, or it is a link
+        pass
+
+
+def forget_unfinished(place: Path) -> bool:
+    """Remove what an interrupted change left in a directory without a manifest.
+
+    Whether the directory is gone then: what others put there stays. Under ``locks.registry``.
+    """
+    (place / _WRITTEN).unlink(missing_ok=True)
+    _remove_files(place, {place / _WRITTEN, *references.links(place)})
+    return not place.exists()
+
+
+def remove(home: Path, name: str) -> None:
+    """Remove a model, and the blobs that no other model needs; raises NotFound, CannotWrite."""
+    with of_disk(home), locks.registry(home):
+        entry = find(home, name)
+        blobs = references.blobs_of(entry)
+        if entry.directory.is_symlink():
+            entry.directory.unlink()
+        else:
+            _unlist(entry)
+            _remove_files(entry.directory, {entry.directory / file.path for file in entry.files})
+        references.remove_unneeded(home, blobs)
+
+
+def copy(home: Path, source: str, destination: str) -> None:
+    """Have a second model of the same files, in place of one called ``destination``.
+
+    Raises NotFound, BadName, BadFile where the files are no blobs, and what ``put`` raises.
+    """
+    require_usable(destination)
+    with of_disk(home), locks.registry(home):
+        entry = find(home, source)
+        if normal(source) == normal(destination):
+            return
+        require_blobs(home, entry)
+        made = manifest(destination, origin_of(entry), entry.quant, entry.files, entry.modelfile)
+        _put(home, made, references.find(home, destination))
+
+
+def require_blobs(home: Path, entry: Entry) -> None:
+    """Raises BadFile unless all files of a model are blobs, which other models can share."""
+    for file in entry.files:
+        if not (home / "blobs" / f"sha256-{file.sha256}").is_file():
+            raise BadFile(f"the file {file.path} of '{entry.name}' is not among the blobs: add it "
+                          "to the registry first")
