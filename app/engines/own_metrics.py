@@ -62,8 +62,8 @@ class OwnMetrics:
         return [text for text in map(self._said, loaded) if text]
 
     def _attached(self) -> Iterator[_Loaded]:
-        """Of a model that nobody has used nobody can say whether it is loaded."""
-        models = self._used.by_last_use()
+        """Those that were used within the keep-alive, with the model that was used last."""
+        models = [name for name in self._used.by_last_use() if self._used.until(name)[0]]
         for served, engine in self._fleet.attached():
             model = next((name for name in models if served.matches(name)), None)
             if model is not None:

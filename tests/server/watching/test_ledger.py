@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from tests.fakes.metrics_page import MetricsPage
-from tests.fakes.processes import wait_until
 from tests.fakes.raw_engine import RawEngine
 from tests.fakes.registry_home import RegistryHome
-from tests.server.calls import get
 from tests.server.gateway_process import GatewayProcess
+from tests.server.scraping import settled
 from tests.server.watching.kinds import KINDS, Kind, Scripted, make
 
 ROUNDS = 9
@@ -30,16 +29,9 @@ class Ledger:
         self.log = log
 
 
-def page_of(gateway: GatewayProcess) -> MetricsPage:
-    """GET /metrics."""
-    answer = get(gateway.url, "/metrics")
-    assert answer.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
-    return MetricsPage(answer.body.decode())
-
-
 def route(kind: Kind) -> str | None:
     """The rule behind the kind's path."""
-    return (kind.path if kind.route == "" else kind.route)
+    return kind.path if kind.route == "" else kind.route
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +51,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
                     lambda pair: make(gateway.url, pair[1], pair[0], script), enumerate(made)))
             for kind, status in zip(made, statuses):
                 assert status in (None, kind.end.status), (kind, status)
-            wait_until(lambda: page_of(gateway).value("loop_calls_in_flight") == 1,
-                       "all calls to end", 10)
-            page = page_of(gateway)
+            page = settled(gateway.url)
             log = [each for each in gateway.requests() if each["route"] != "/metrics"]
             yield Ledger(made, page, log)
 
