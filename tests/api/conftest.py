@@ -74,7 +74,7 @@ def build(lesson_engine: LessonEngine, registry_home: RegistryHome, clock: SetCl
     """A function that builds the application and gives a client of it.
 
     The engine serves MODEL, nothing listens for ``down``; ``keys`` are those there are;
-    ``access_log`` gets the lines of requests; ``server``, ``loop`` and ``max_body`` replace settings.
+    ``access_log`` gets the lines of requests; the others replace settings.
     """
     def built(max_body: int = 100_000, keys: tuple[KeySettings, ...] = (),
               server: dict[str, Any] | None = None, access_log: AccessLog | None = None,

@@ -37,13 +37,13 @@ class OllamaCall(View):
     """What every call for an engine may have."""
 
     model = Text(required=True)
-    options = Object(**_OPTIONAL)
     keep_alive = KeepAlive()
 
 
 class OllamaAnswered(OllamaCall):
-    """What calls for an answer in words may have beside that."""
+    """What calls for an answer in words may have beside that; docs/ollama.md has the options."""
 
+    options = Object(**_OPTIONAL)
     stream = Flag(**_OPTIONAL)
     format = fields.Raw(metadata={"type": ["string", "object"]}, **_OPTIONAL)
     think = fields.Raw(metadata={"type": ["boolean", "string"]}, **_OPTIONAL)

@@ -1,4 +1,4 @@
-"""Kinds of calls whose ends are known before: whole, refused, broken off, or left by their client."""
+"""Kinds of calls whose ends are known: whole, refused, broken off, or left by their client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INFER, OLLAMA, EMBED, MESSAGES = "/v1/inference/stream", "/api/chat", "/api/embe
 USAGE = data({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
 MESSAGE_START = data({"type": "message_start", "message": {"usage": {
     "input_tokens": 9, "output_tokens": 1}}}, "message_start")
-MESSAGE_END = data({"type": "message_delta", "usage": {"output_tokens": 4}}, "message_delta") + data(
+MESSAGE_END = data({"type": "message_delta", "usage": {"output_tokens": 4}}) + data(
     {"type": "message_stop"}, "message_stop")
 
 
@@ -151,4 +151,3 @@ def make(url: str, kind: Kind, number: int, engine: Scripted) -> int | None:
             next(answer.pieces())
             return None
         return answer.whole().status
-

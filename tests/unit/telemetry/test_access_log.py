@@ -100,7 +100,7 @@ def test_a_closed_standard_output_harms_nobody(capfd: pytest.CaptureFixture[str]
 
 
 def test_the_last_word_on_the_end_counts() -> None:
-    """An answer that broke off before it began is an error; one whose client left is that client's."""
+    """An answer whose client has left is that client's, whatever was wrong with it before."""
     made = record()
     made.broke_off(Kind.UPSTREAM_ERROR)
     assert made.closed_by.value == "engine"
