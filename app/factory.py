@@ -4,12 +4,16 @@ from datetime import datetime, timezone
 
 from flask import Flask
 
+from prometheus_client import CollectorRegistry, Info, ProcessCollector
+
 from app.api import (
-    engines, errors, native, ops, place, request_id, security, server_timing, upstream,
+    engines, errors, metrics, native, ops, place, recording, request_id, security, server_timing,
+    upstream,
 )
 from app.api.juno import routes as juno
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
+from app.api.openapi import routes as openapi
 from app.api.security.browsers import Browsers
 from app.api.security.quotas import Quotas
 from app.api.security.rates import Concurrency, Rates
@@ -23,6 +27,7 @@ from app.engines.engine import Attached
 from app.engines.failures import Limits
 from app.engines.fleet import Entry, Fleet
 from app.engines.loaded import Clock, LoadedModels
+from app.engines.own_metrics import OwnMetrics
 from app.engines.prober import Prober
 from app.engines.props import LIMITS
 from app.engines.router import Served
@@ -34,6 +39,12 @@ from app.hosts import AllowedHosts
 from app.keys import KeyRing
 from app.origins import AllowedOrigins
 from app.settings import EngineSettings, Settings
+from app.telemetry import build
+from app.telemetry.access_log import AccessLog
+from app.telemetry.engine_collector import EngineCollector
+from app.telemetry.exposition import MetricsPage
+from app.telemetry.metrics import RequestMetrics
+from app.telemetry.observer import Observer
 
 
 def utc_now() -> datetime:
@@ -41,13 +52,20 @@ def utc_now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
-    """The WSGI application for these settings. Starts nothing and reads no environment."""
+def create_app(
+    settings: Settings, clock: Clock = utc_now, access_log: AccessLog | None = None
+) -> Flask:
+    """The WSGI application for these settings. Starts nothing and reads no environment.
+
+    Without an ``access_log`` no request is logged.
+    """
     app = Flask("loop-gateway", static_folder=None)
     app.url_map.merge_slashes = False  # a model name may hold two slashes; redirects help nobody
     app.config["MAX_BODY"] = settings.server.max_body
     app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
-    app.extensions["loop"] = _services(settings, clock)
+    app.extensions["loop"] = services = _services(settings, clock)
+    counted = CollectorRegistry()
+    recording.register(app, Observer(RequestMetrics(counted), access_log))
     optional = settings.loop.default_model is not None
     app.register_blueprint(openai.blueprint(model_optional=optional))
     app.register_blueprint(juno.blueprint(model_optional=optional))
@@ -56,12 +74,23 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app.register_blueprint(upstream.blueprint())
     app.register_blueprint(engines.blueprint())
     app.register_blueprint(ops.blueprint())
+    app.register_blueprint(metrics.blueprint(_metrics_page(counted, services.gateway)))
+    app.register_blueprint(openapi.blueprint(model_optional=optional))
     security.register(app, _guard(settings, clock))
     request_id.register(app)
     place.register(app)
     server_timing.register(app)
     errors.register(app)
     return app
+
+
+def _metrics_page(counted: CollectorRegistry, gateway: Gateway) -> MetricsPage:
+    """The page of what is counted, what engines are doing, and what they say of themselves."""
+    counted.register(EngineCollector(gateway.status.engines, gateway.memory))
+    Info("loop_build", "Which gateway this is", registry=counted).info(
+        {"version": build.version(), "python": build.python()})
+    ProcessCollector(registry=counted)
+    return MetricsPage(counted, gateway.own_metrics.texts)
 
 
 def _guard(settings: Settings, clock: Clock) -> security.Guard:
@@ -87,7 +116,8 @@ def _services(settings: Settings, clock: Clock) -> Services:
     fleet = Fleet(entries, supervisor, around)
     used = LoadedModels(loop.keep_alive, clock)
     prober = Prober(fleet, supervisor, loop.probe_interval)
-    parts = Engines(fleet, supervisor, used, Status(fleet, used, clock), prober)
+    parts = Engines(fleet, supervisor, used, Status(fleet, used, clock), prober,
+                    OwnMetrics(fleet, used))
     names = Names(loop.aliases, loop.default_model)
     gateway = Gateway(parts, names, registry, settings.server.threads)
     return Services(gateway, registry, facts)

@@ -13,6 +13,7 @@ from app.engines.engine import Engine, takes_choices
 from app.engines.fleet import Fleet
 from app.engines.hangup import Hangups
 from app.engines.loaded import LoadedModels
+from app.engines.own_metrics import OwnMetrics
 from app.engines.prober import Prober
 from app.engines.status import Status
 from app.engines.supervisor import Supervisor
@@ -55,6 +56,7 @@ class Engines:
     used: LoadedModels
     status: Status
     prober: Prober
+    own_metrics: OwnMetrics
 
 
 class Gateway:
@@ -68,6 +70,7 @@ class Gateway:
         self._keep_alive = engines.used.keep_alive
         self._prober = engines.prober
         self.status = engines.status
+        self.own_metrics = engines.own_metrics
         self._literal = engines.fleet.literal_names
         self._aliases = {normal(name): target for name, target in names.aliases.items()}
         self._default = names.default
@@ -92,7 +95,8 @@ class Gateway:
         GatewayError: the model is unknown, or every engine that serves it failed.
         Whoever gets the reply closes it; what the call holds comes back then, exactly once.
         """
-        model = self.resolve(call.model)
+        model, call.record.known = self._meant(call.model)
+        call.record.model = model
         engines = self._engines(model, call)
         with ExitStack() as held:
             departure = held.enter_context(self._hangups.watch(call.client))
@@ -102,6 +106,15 @@ class Gateway:
                 self._used.touch(model)
                 held.callback(self._used.touch, model)  # what was loaded is so until the end
             return replace(reply, close=held.pop_all().close)
+
+    def _meant(self, name: str | None) -> tuple[str, bool]:
+        """What ``resolve`` gives, and whether registry or configuration have such a model."""
+        target = self.unaliased(name or self._default_model())
+        entry = self._registry.find(target)
+        if entry:
+            return entry.name, True
+        model = self._fleet.configured_name(target)
+        return model, model in self._literal
 
     def _engines(self, model: str, call: Call) -> list[Engine]:
         """The engines that can serve the call; raises GatewayError where there are none."""
@@ -120,10 +133,7 @@ class Gateway:
 
         Without a name it is the default model; raises GatewayError where there is none.
         """
-        asked = name or self._default_model()
-        target = self.unaliased(asked)
-        entry = self._registry.find(target)
-        return entry.name if entry else self._fleet.configured_name(target)
+        return self._meant(name)[0]
 
     def unaliased(self, name: str) -> str:
         """The name an alias stands for; any other name as it is."""

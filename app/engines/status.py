@@ -84,7 +84,7 @@ class Status:
                 f"http://127.0.0.1:{life.port}" if process else None,
                 process.pid if process else None, unit.command.memory(),
                 process.memory() if process else None, self._expiry(unit) if idle else None,
-                life.starts))
+                life.starts, life.loads, life.restarts, life.evictions))
 
     def _expiry(self, unit: Unit) -> datetime | None:
         """When the unit is stopped if nobody calls; None for never, or if it does not run."""

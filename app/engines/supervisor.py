@@ -120,12 +120,13 @@ class Supervisor:
     def _look(self) -> float | None:
         """Plan once and act; when to look again."""
         self._watch()
-        facts = self._facts()
-        made = plan(facts, self._clock(), self._rules)
+        facts, now = self._facts(), self._clock()
+        made = plan(facts, now, self._rules)
+        expired = {each.key for each in facts if each.expired(now)}
         for key in made.refuse:
             self._refuse(self._units[key], facts)
         for key in made.stop:
-            if not self._lifecycle.stop(self._units[key]):
+            if not self._lifecycle.stop(self._units[key], evicted=key not in expired):
                 self._news.set()  # a call has come meanwhile: think again
         self._hold(made)
         for key in made.start:

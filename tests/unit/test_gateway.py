@@ -20,6 +20,7 @@ from app.engines.failures import Limits
 from app.engines.fleet import Entry, Fleet
 from app.engines.hangup import Departure
 from app.engines.loaded import LoadedModels
+from app.engines.own_metrics import OwnMetrics
 from app.engines.prober import Prober
 from app.engines.router import Served
 from app.engines.status import Status
@@ -79,7 +80,7 @@ def build(registry_home: RegistryHome) -> Build:
         fleet = Fleet(entries, supervisor, around)
         used = LoadedModels(300, clock)
         parts = Engines(fleet, supervisor, used, Status(fleet, used, clock),
-                        Prober(fleet, supervisor, 10.0))
+                        Prober(fleet, supervisor, 10.0), OwnMetrics(fleet, used))
         return Gateway(parts, Names(aliases or {}, default), registry, places=8)
     return built
 
