@@ -7,9 +7,9 @@ from app.config import ConfigError
 from app.server.application import Application
 from app.telemetry import log
 
-log.configure()
 try:
     application = Application(os.environ)
 except ConfigError as error:
     sys.exit(str(error))
+log.configure(application.settings.server.log_format)
 application.start()

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum, auto
 from typing import Any, Protocol
 
+from app.record import Record
+
 Headers = list[tuple[str, str]]
 
 
@@ -48,18 +50,6 @@ class Priority(IntEnum):
     LOW = 2
 
 
-@dataclass
-class Timing:
-    """Seconds that a request has spent: in queues, while engines loaded, and with engines.
-
-    The gateway adds to it, call by call; ``engine`` is up to the first byte of a streamed answer.
-    """
-
-    queue: float = 0.0
-    load: float = 0.0
-    engine: float = 0.0
-
-
 # Paths of questions that an engine answers beside its real work; whatever is not a POST is one too.
 _QUESTIONS = {
     "/tokenize", "/detokenize", "/apply-template", "/props", "/slots", "/lora-adapters",
@@ -75,7 +65,7 @@ class Call:
     closing means that nobody waits any more. ``caller`` is who asks, as far as fairness goes;
     ``session`` names the conversation, where the client gave it a name; ``choices`` is the body's
     ``n`` as it is, None where there is none. ``limit`` is for how long the engine may be silent, in
-    seconds; None: as long as any call of its.
+    seconds; None: as long as any call of its. ``record`` is that of the request it is made for.
     """
 
     target: str
@@ -91,7 +81,7 @@ class Call:
     session: str | None = None
     choices: Any = None
     limit: float | None = None
-    timing: Timing = field(default_factory=Timing, repr=False)
+    record: Record = field(default_factory=Record, repr=False)
 
     @property
     def takes_slot(self) -> bool:

@@ -23,6 +23,7 @@ class EngineFacts:
     bos_token: str = ""  # the text of the token that may begin a prompt
     media_marker: str = ""  # stands for an image or a sound in the prompt of /completion
     model_path: str = ""  # on the engine's machine
+    sleeping: bool = False  # it has no model in memory until somebody asks it to work
     ftype: str = ""  # the quantisation in llama.cpp's words
 
     @property

@@ -4,13 +4,16 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from flask import Flask
+from prometheus_client import CollectorRegistry, Info, ProcessCollector
 
 from app.api import (
-    engines, errors, native, ops, place, request_id, security, server_timing, upstream,
+    engines, errors, metrics, native, ops, place, recording, request_id, security, server_timing,
+    upstream,
 )
 from app.api.juno import routes as juno
 from app.api.ollama import routes as ollama
 from app.api.openai import routes as openai
+from app.api.openapi import routes as openapi
 from app.api.security.browsers import Browsers
 from app.api.security.quotas import Quotas
 from app.api.security.rates import Concurrency, Rates
@@ -32,6 +35,12 @@ from app.hosts import AllowedHosts
 from app.keys import KeyRing
 from app.origins import AllowedOrigins
 from app.settings import EngineSettings, LoopSettings, Settings
+from app.telemetry import build
+from app.telemetry.access_log import AccessLog
+from app.telemetry.engine_collector import EngineCollector
+from app.telemetry.exposition import MetricsPage
+from app.telemetry.metrics import RequestMetrics
+from app.telemetry.observer import Observer
 
 
 def utc_now() -> datetime:
@@ -39,9 +48,14 @@ def utc_now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
-    """The WSGI application for these settings. Starts nothing and reads no environment."""
-    return Assembly(settings, clock).app(settings)
+def create_app(
+    settings: Settings, clock: Clock = utc_now, access_log: AccessLog | None = None
+) -> Flask:
+    """The WSGI application for these settings. Starts nothing and reads no environment.
+
+    Without an ``access_log`` no request is logged.
+    """
+    return Assembly(settings, clock, access_log).app(settings)
 
 
 class Assembly:
@@ -50,7 +64,7 @@ class Assembly:
     What an application holds is gone with it; what has to outlive its configuration is made here.
     """
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, access_log: AccessLog | None) -> None:
         """Home, threads and the storage of rates are those of ``settings`` for good."""
         loop, threads = settings.loop, settings.server.threads
         self._clock = clock
@@ -59,15 +73,17 @@ class Assembly:
         self._lasting = Lasting(
             Registry(loop.home), Supervisor(policy), LoadedModels(policy.keep_alive, clock), policy)
         self._owners = Owners(Stock(policy, threads), self._lasting.supervisor)
-        self._quotas = Quotas(Rates(settings.server.rate_storage), Concurrency())
         self._around = Surroundings(self._lasting.registry, self._facts, loop.home, threads)
         self.gateway = Gateway(self.routes(settings), self._lasting, threads)
+        self._quotas = Quotas(Rates(settings.server.rate_storage), Concurrency())
+        counted = CollectorRegistry()
+        self._observer = Observer(RequestMetrics(counted), access_log)
+        self._page = _metrics_page(counted, self.gateway)
 
     def routes(self, settings: Settings) -> Routes:
         """What the settings make of names and engines, for the gateway to adopt."""
         loop, lasting = settings.loop, self._lasting
-        entries = [_entry(index, engine, loop) for index, engine in enumerate(loop.engines)]
-        fleet = Fleet(entries, self._owners, self._around)
+        fleet = Fleet([_entry(engine, loop) for engine in loop.engines], self._owners, self._around)
         return Routes(
             Names(loop.aliases, loop.default_model), fleet,
             Status(fleet, lasting.used, self._clock),
@@ -80,7 +96,14 @@ class Assembly:
         app.config["MAX_BODY"] = settings.server.max_body
         app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
         app.extensions["loop"] = Services(self.gateway, self._lasting.registry, self._facts)
-        _register(app, settings, self._guard(settings))
+        recording.register(app, self._observer)
+        _add_routes(app, settings)
+        app.register_blueprint(metrics.blueprint(self._page))
+        security.register(app, self._guard(settings))
+        request_id.register(app)
+        place.register(app)
+        server_timing.register(app)
+        errors.register(app)
         return app
 
     def _guard(self, settings: Settings) -> security.Guard:
@@ -92,7 +115,7 @@ class Assembly:
             self._quotas, self._clock)
 
 
-def _register(app: Flask, settings: Settings, guard: security.Guard) -> None:
+def _add_routes(app: Flask, settings: Settings) -> None:
     optional = settings.loop.default_model is not None
     app.register_blueprint(openai.blueprint(model_optional=optional))
     app.register_blueprint(juno.blueprint(model_optional=optional))
@@ -101,11 +124,16 @@ def _register(app: Flask, settings: Settings, guard: security.Guard) -> None:
     app.register_blueprint(upstream.blueprint())
     app.register_blueprint(engines.blueprint())
     app.register_blueprint(ops.blueprint())
-    security.register(app, guard)
-    request_id.register(app)
-    place.register(app)
-    server_timing.register(app)
-    errors.register(app)
+    app.register_blueprint(openapi.blueprint(model_optional=optional))
+
+
+def _metrics_page(counted: CollectorRegistry, gateway: Gateway) -> MetricsPage:
+    """The page of what is counted, what engines are doing, and what they say of themselves."""
+    counted.register(EngineCollector(lambda: gateway.status.engines(), gateway.memory))
+    Info("loop_build", "Which gateway this is", registry=counted).info(
+        {"version": build.version(), "python": build.python()})
+    ProcessCollector(registry=counted)
+    return MetricsPage(counted, gateway.own_metrics.texts)
 
 
 def _policy(loop: LoopSettings) -> Policy:
@@ -113,9 +141,9 @@ def _policy(loop: LoopSettings) -> Policy:
     return Policy(queue, loop.keep_alive, loop.memory_budget, loop.min_residency)
 
 
-def _entry(index: int, engine: EngineSettings, loop: LoopSettings) -> Entry:
+def _entry(engine: EngineSettings, loop: LoopSettings) -> Entry:
     made_of = replace(
         engine, models=(), preload=False,
         connect_timeout=engine.connect_timeout or loop.connect_timeout,
         read_timeout=engine.read_timeout or loop.read_timeout)
-    return Entry(Served(engine.models), made_of, f"loop.engines[{index}]", engine.preload)
+    return Entry(Served(engine.models), made_of, engine.preload)

@@ -14,6 +14,7 @@ from app.engines.engine import Engine, takes_choices
 from app.engines.fleet import Fleet
 from app.engines.hangup import Hangups
 from app.engines.loaded import LoadedModels
+from app.engines.own_metrics import OwnMetrics
 from app.engines.policy import Policy, PolicyInForce
 from app.engines.prober import Prober
 from app.engines.status import Status
@@ -72,6 +73,7 @@ class Gateway:
         self._used = lasting.used
         self._policy = lasting.policy
         self._registry = lasting.registry
+        self.own_metrics = OwnMetrics(lambda: self._routes.fleet, lasting.used)
         self.places = Places(places)
         self._hangups = Hangups()
 
@@ -124,7 +126,8 @@ class Gateway:
                 continue
 
     def _sent(self, call: Call) -> Reply:
-        model = self.resolve(call.model)
+        model, call.record.known = self._meant(call.model)
+        call.record.model = model
         engines = self._engines(model, call)
         with ExitStack() as held:
             departure = held.enter_context(self._hangups.watch(call.client))
@@ -134,6 +137,16 @@ class Gateway:
                 self._used.touch(model)
                 held.callback(self._used.touch, model)  # what was loaded is so until the end
             return replace(reply, close=held.pop_all().close)
+
+    def _meant(self, name: str | None) -> tuple[str, bool]:
+        """What ``resolve`` gives, and whether registry or configuration have such a model."""
+        routes = self._routes
+        target = routes.names.unaliased(name or self._default_model(routes))
+        entry = self._registry.find(target)
+        if entry:
+            return entry.name, True
+        model = routes.fleet.configured_name(target)
+        return model, model in routes.fleet.literal_names
 
     def _engines(self, model: str, call: Call) -> list[Engine]:
         """The engines that can serve the call; raises GatewayError where there are none."""
@@ -152,10 +165,7 @@ class Gateway:
 
         Without a name it is the default model; raises GatewayError where there is none.
         """
-        routes = self._routes
-        target = routes.names.unaliased(name or self._default_model(routes))
-        entry = self._registry.find(target)
-        return entry.name if entry else routes.fleet.configured_name(target)
+        return self._meant(name)[0]
 
     def unaliased(self, name: str) -> str:
         """The name an alias stands for; any other name as it is."""

@@ -1,6 +1,6 @@
 """Whether models are loaded, and what their engines are doing: facts for lists."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -38,6 +38,9 @@ class ManagedStatus:
     memory: int | None
     idle_until: datetime | None
     starts: int
+    loads: int = 0      # starts that ended with it ready
+    restarts: int = 0   # starts after it had failed
+    evictions: int = 0  # stops to make room for others
 
 
 @dataclass(frozen=True)
@@ -53,3 +56,12 @@ class EngineStatus:
     strikes: int = 0
     last_error: str | None = None
     managed: ManagedStatus | None = None
+
+
+@dataclass(frozen=True)
+class EngineText:
+    """What one engine answers to GET /metrics, as it runs this model."""
+
+    engine: str
+    model: str
+    text: str = field(repr=False)

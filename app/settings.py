@@ -28,6 +28,7 @@ class ServerSettings:
     ollama_version: str = "0.33.0"
     allow_remote_media: bool = False
     rate_storage: str = field(default="memory://", repr=False)
+    log_format: str = "json"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from app.config import ConfigError, inert, load  # noqa: E402
 from app.server import checks, master  # noqa: E402
+from app.server.logs import logger_class as _logger_class  # noqa: E402
 from app.server.worker import worker_class as _worker_class  # noqa: E402
 
 try:
@@ -27,7 +28,8 @@ control_socket_disable = True  # it would lie open under the user's home
 keepalive = 75
 limit_request_line = 8190
 limit_request_field_size = 131072  # so that a key of any length is judged as one
-accesslog = None
+accesslog = None  # the application has a better one
+logger_class = _logger_class(_settings.server)
 proc_name = "loop-gateway"
 
 

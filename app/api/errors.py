@@ -8,6 +8,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from app import jsontext
+from app.api.recording import record
 from app.api.request_id import request_id
 from app.api.unpacking import ACCEPTED
 from app.errors import GatewayError, Kind
@@ -62,6 +63,16 @@ _ANTHROPIC = {
 }
 
 
+def codes() -> dict[int, list[str]]:
+    """The statuses that errors have, and the codes of each."""
+    found: dict[int, list[str]] = {}
+    for status, _, code in _TABLE.values():
+        known = found.setdefault(status, [])
+        if code and code not in known:
+            known.append(code)
+    return found
+
+
 def register(app: Flask) -> None:
     """Let every error of the app, also for URLs that no blueprint knows, be rendered here."""
     app.register_error_handler(GatewayError, render)
@@ -71,6 +82,7 @@ def register(app: Flask) -> None:
 
 def render(error: GatewayError) -> Response:
     """The response for an error, in the shape of the request's path."""
+    record().failed(error)
     status, body = document(error, request.path)
     response = Response(body, status, content_type="application/json")
     if status in (429, 503):

@@ -12,9 +12,9 @@ from app import jsontext
 from app.api import stream
 from app.api.caller import caller
 from app.api.place import take_place
+from app.api.recording import record
 from app.api.request_id import request_id
 from app.api.security import authorised
-from app.api.server_timing import timing
 from app.api.services import Services
 from app.api.terminal import Ending, grammar_of
 from app.call import Body, Call, Reply
@@ -59,7 +59,7 @@ def call_of(body: Body, **facts: Any) -> Call:
         "accept": request.headers.get("Accept", "*/*"),
         "client": request.environ.get("gunicorn.socket"),
         "caller": caller(),
-        "timing": timing(),
+        "record": record(),
         **facts,
     }
     return authorised(Call(**given), services().gateway)
@@ -99,8 +99,9 @@ def json_response(value: Any, content_type: str = "application/json") -> Respons
 
 
 def _pieces(reply: Reply, kind: str, parts: int) -> Iterator[bytes]:
+    made = record()
     if kind == "text/event-stream":
-        return stream.events(reply, Ending(grammar_of(request.path), parts), request.path)
+        return stream.events(reply, Ending(grammar_of(request.path), parts), request.path, made)
     if kind == "application/x-ndjson":
-        return stream.lines(reply)
-    return stream.content(reply)
+        return stream.lines(reply, made)
+    return stream.content(reply, made)

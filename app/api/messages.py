@@ -15,6 +15,12 @@ class Messages(fields.Field[list[Any]]):
 
     default_error_messages = {"required": _EMPTY, "null": _EMPTY}
 
+    def __init__(self, **kwargs: Any) -> None:
+        message = {"type": "object", "required": ["role"],
+                   "properties": {"role": {"type": "string", "enum": list(_ROLES)}}}
+        shape = {"type": "array", "minItems": 1, "items": message}
+        super().__init__(metadata=shape, **kwargs)
+
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
         if not isinstance(value, list):
             raise ValidationError(WRONG_TYPE)

@@ -11,8 +11,8 @@ from app.api.payload import OpaqueBody
 from app.api.view import AnyView
 from app.call import Passing
 
-_OF_ITSELF = ("/props", "/slots", "/slots/<number>", "/lora-adapters", "/metrics")
-_TOLD = (
+OF_ITSELF = ("/props", "/slots", "/slots/<number>", "/lora-adapters")
+TOLD = (
     "/completion", "/infill", "/tokenize", "/detokenize", "/apply-template",
     "/embedding", "/embeddings", "/rerank", "/reranking",
     "/completions", "/chat/completions", "/responses", "/audio/transcriptions",
@@ -30,15 +30,16 @@ def blueprint() -> Blueprint:
         call = call_of(body, passing=Passing.STATUSES, **body.facts)
         return response_of(services().gateway.call(call), parts=body.parts)
 
-    def of_itself(number: str = "") -> Response:
-        """Ask the engine about itself, or have it change itself."""
-        model = request.args.get("model")
-        body = read_opaque() if request.method == "POST" else OpaqueBody()
-        call = call_of(body, model=model, passing=Passing.STATUSES)
-        return response_of(services().gateway.call(call))
-
-    for path in _TOLD:
+    for path in TOLD:
         bp.add_url_rule(path, f"tell {path}", tell, methods=["POST"])
-    for path in _OF_ITSELF:
-        bp.add_url_rule(path, f"of itself {path}", of_itself, methods=["GET", "POST"])
+    for path in OF_ITSELF:
+        bp.add_url_rule(path, f"of itself {path}", ask_engine, methods=["GET", "POST"])
     return bp
+
+
+def ask_engine(number: str = "") -> Response:
+    """Ask an engine about itself, or have it change itself."""
+    model = request.args.get("model")
+    body = read_opaque() if request.method == "POST" else OpaqueBody()
+    call = call_of(body, model=model, passing=Passing.STATUSES)
+    return response_of(services().gateway.call(call))

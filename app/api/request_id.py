@@ -3,7 +3,9 @@
 import re
 import uuid
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, request
+
+from app.api.recording import record
 
 _HEADER = "X-Request-Id"
 _SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -11,10 +13,11 @@ _SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 
 def request_id() -> str:
     """The client's own id if it is short and plain, else one made here; the same all along."""
-    if "request_id" not in g:
+    made = record()
+    if not made.request_id:
         given = request.headers.get(_HEADER, "")
-        g.request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
-    return str(g.request_id)
+        made.request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
+    return made.request_id
 
 
 def register(app: Flask) -> None:

@@ -1,6 +1,7 @@
 """Marshmallow fields for views of a body: JSON types first, then rules, in the lesson's words.
 
-A view only checks; nothing is ever rebuilt from it. ``null`` counts as absent.
+A view only checks; nothing is ever rebuilt from it. ``null`` counts as absent. What a field says of
+itself in ``metadata`` is its JSON Schema, from which /openapi.json is made.
 """
 
 import math
@@ -26,7 +27,8 @@ class Text(fields.Field[str]):
     default_error_messages = {"required": BLANK, "null": BLANK}
 
     def __init__(self, may_be_blank: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        shape = {"type": "string", **({} if may_be_blank else {"pattern": r"\S"})}
+        super().__init__(metadata=shape, **kwargs)
         self._may_be_blank = may_be_blank
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
@@ -40,6 +42,9 @@ class Text(fields.Field[str]):
 class Flag(fields.Field[bool]):
     """true or false."""
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(metadata={"type": "boolean"}, **kwargs)
+
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> bool:
         if not isinstance(value, bool):
             raise ValidationError(WRONG_TYPE)
@@ -50,7 +55,8 @@ class Number(fields.Field[float]):
     """A number between two bounds, both included."""
 
     def __init__(self, low: float, high: float = math.inf, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        bounds = {"minimum": low} if math.isinf(high) else {"minimum": low, "maximum": high}
+        super().__init__(metadata={"type": "number", **bounds}, **kwargs)
         self._low, self._high = low, high
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> float:
@@ -66,27 +72,26 @@ class Number(fields.Field[float]):
 class Whole(fields.Field[int]):
     """A whole number that is not negative; 5.0 is whole too, as JSON has one kind of number."""
 
+    _least = 0
     _broken = "must be greater than or equal to 0"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(metadata={"type": "integer", "minimum": self._least}, **kwargs)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if not whole or isinstance(value, bool):
             raise ValidationError(WRONG_TYPE)
-        if not self._fits(value):
+        if value < self._least:
             raise ValidationError(self._broken)
         return int(value)
-
-    def _fits(self, value: float) -> bool:
-        return value >= 0
 
 
 class Positive(Whole):
     """A whole number above zero."""
 
+    _least = 1
     _broken = "must be greater than 0"
-
-    def _fits(self, value: float) -> bool:
-        return value > 0
 
 
 class Part(fields.Field[dict[str, Any]]):
@@ -94,12 +99,12 @@ class Part(fields.Field[dict[str, Any]]):
 
     def __init__(self, view: Schema, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._view = view
+        self.view = view
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise ValidationError(WRONG_TYPE)
-        errors = self._view.validate(value)
+        errors = self.view.validate(value)
         if errors:
             raise ValidationError(errors)
         return value

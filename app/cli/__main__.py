@@ -7,7 +7,7 @@ from io import TextIOWrapper
 from app.cli import main
 from app.telemetry import log
 
-log.configure()
+log.configure("text")
 for stream in (sys.stdout, sys.stderr):
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")  # file names need not be UTF-8

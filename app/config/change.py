@@ -11,10 +11,11 @@ from app.settings import LoopSettings, ServerSettings, Settings
 Section = TypeVar("Section", ServerSettings, LoopSettings)
 
 # What a gateway that runs has already: where it listens, its threads, its registry, what it counts
-# with, its time limits of connections, and its master's word on how long an end may take.
+# with, its time limits of connections, the form of its log, and its master's word on how long an
+# end may take.
 _FIXED = {
     "server": ("address", "port", "threads", "body-timeout", "write-timeout", "stop-timeout",
-               "rate-storage"),
+               "rate-storage", "log-format"),
     "loop": ("home",),
 }
 

@@ -20,6 +20,7 @@ SERVER: Section = {
     "allowed-hosts": access.hosts_of,
     "cors-origins": access.origins_of,
     "ollama-version": values.version,
+    "log-format": values.one_of("json", "text"),
     "allow-remote-media": values.boolean,
     "rate-storage": access.storage,
 }

@@ -50,7 +50,7 @@ class Admission:
         """The right to use the engine, for as long as the context lasts.
 
         Blocks until a slot is granted (a small question needs none, only an engine), and writes the
-        wait into the call's timing. Raises GatewayError: no place in the queue, too long a wait,
+        wait into the call's record. Raises GatewayError: no place in the queue, too long a wait,
         the engine cannot be had or is Retired, or the call has to end.
         """
         began = self._enter(call, departure)
@@ -138,8 +138,8 @@ class Admission:
             raise
         finally:
             ended = self._clock()
-            call.timing.load += ticket.load
-            call.timing.queue += ticket.waited(ended)
+            call.record.load += ticket.load
+            call.record.queue += ticket.waited(ended)
         return ended
 
     def _wait(self, ticket: Ticket, departure: Departure) -> None:

@@ -13,6 +13,7 @@ from app.engines.engine import Engine, candidate, note
 from app.engines.hangup import Departure
 from app.engines.loading import says_loading
 from app.engines.router import best
+from app.engines.usage import counted
 from app.errors import GatewayError, Kind
 
 # What an engine cannot have seen: the call may go to another one.
@@ -61,6 +62,7 @@ def _may_revive(engine: Engine, revived: set[str]) -> bool:
 
 
 def _through(engine: Engine, call: Call, departure: Departure, patient: bool) -> Reply:
+    call.record.engine = engine.address
     engine.require()
     with ExitStack() as held:
         held.enter_context(engine.admission.entered(call, departure))
@@ -73,6 +75,8 @@ def _through(engine: Engine, call: Call, departure: Departure, patient: bool) ->
                 reply.close()
                 raise _StillLoading(Kind.ENGINE_NOT_READY, "the engine is loading its model")
             reply = _when_loaded(engine, client, call, departure, reply)
+        if call.takes_slot and reply.successful:
+            reply = counted(reply, call.record)
         held.callback(reply.close)
         return replace(reply, close=held.pop_all().close)
 
@@ -85,7 +89,7 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
         note(engine, client, error)
         raise
     finally:
-        call.timing.engine += time.monotonic() - began
+        call.record.answering += time.monotonic() - began
     if isinstance(reply.pieces, list):
         engine.answered()
         return reply
@@ -125,5 +129,5 @@ def _when_loaded(
             reply.close()
             reply = client.send(call, departure)
     finally:
-        call.timing.load += time.monotonic() - began
+        call.record.load += time.monotonic() - began
     return reply

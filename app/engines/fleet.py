@@ -22,13 +22,12 @@ log = logging.getLogger(__name__)
 class Entry:
     """One entry of ``loop.engines``: what it serves, and what its engines are made of.
 
-    ``made_of`` is the same for engines that need not be told apart: which models the entry serves,
-    and where it stands (``place``), is no part of it.
+    ``made_of`` is the same for engines that need not be told apart: which models the entry serves
+    is no part of it, and where it stands neither.
     """
 
     served: Served
     made_of: EngineSettings
-    place: str = ""
     preload: bool = False
 
     @property
@@ -77,14 +76,13 @@ class Fleet:
         pairs = zip(self._served, self._attached)
         return [(served, engine) for served, engine in pairs if engine]
 
-    def managed(self) -> list[tuple[str, Unit]]:
-        """The unit of each command with each model of the registry that it serves, by its name."""
+    def managed(self) -> list[Unit]:
+        """The unit of each command with each model of the registry that it serves."""
         if not any(entry.managed for entry in self._entries):
             return []
         found = [(index, engine) for entry in self._registry.entries()
                  for index, engine in self._engines(entry.name)]
-        return [(f"{self._entries[index].place} {engine.model}", engine)
-                for index, engine in sorted(found, key=lambda pair: pair[0])
+        return [engine for _, engine in sorted(found, key=lambda pair: pair[0])
                 if isinstance(engine, Unit)]
 
     def started(self) -> list[Unit]:

@@ -38,18 +38,23 @@ class Lifecycle:
         with self._lock:
             if self._closed:
                 return
-            unit.life.state, unit.life.wanted = State.STARTING, False
-            unit.life.abandoned = False
-            unit.life.starts += 1
+            life = unit.life
+            life.restarts += life.state is State.FAILED
+            life.state, life.wanted, life.abandoned = State.STARTING, False, False
+            life.starts += 1
         unit.admission.move(Gate.LOADING)
         threading.Thread(target=self._live, args=(unit,), name="engine", daemon=True).start()
 
-    def stop(self, unit: Unit) -> bool:
-        """Begin to end the unit, unless a call needs it; whether it ends."""
+    def stop(self, unit: Unit, evicted: bool = False) -> bool:
+        """Begin to end the unit, unless a call needs it; whether it ends.
+
+        ``evicted``: another one is to have its memory.
+        """
         if not unit.admission.shut_if_unused():
             return False
         process = self._ending(unit, None)
         if process:
+            unit.life.evictions += evicted
             log.info("stopping the engine of %s", unit.model)
             threading.Thread(target=process.stop, name="stop", daemon=True).start()
         return True
@@ -161,6 +166,7 @@ class Lifecycle:
             life = unit.life
             life.client = unit.command.client(life.port)
             life.state, life.ready_since = State.READY, self._clock()
+            life.loads += 1
             life.load_time = life.ready_since - began
             unit.health.reset()
         unit.props.expire()

@@ -56,6 +56,7 @@ def parse_props(status: int, body: bytes) -> EngineFacts | None:
         media_marker=_text(props.get("media_marker")),
         model_path=_text(props.get("model_path")),
         ftype=_text(props.get("model_ftype")),
+        sleeping=props.get("is_sleeping") is True,
     )
 
 

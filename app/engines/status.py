@@ -2,6 +2,8 @@
 
 import math
 import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -56,11 +58,12 @@ class Status:
         """
         attached = [_attached_status(engine, served.patterns)
                     for served, engine in self._fleet.attached()]
-        managed = [self._managed_status(unit, name) for name, unit in self._fleet.managed()]
+        managed = [self._managed_status(unit) for unit in self._fleet.managed()]
         others, units = self._fleet.leaving()
         leaving = [_attached_status(engine, ()) for engine in others]
-        leaving += [self._managed_status(unit, unit.address) for unit in units]
-        return attached + managed + [replace(each, state=_LEAVING) for each in leaving]
+        leaving += [self._managed_status(unit) for unit in units]
+        leaving = [replace(each, state=_LEAVING) for each in leaving]
+        return list(_told_apart([*attached, *managed, *leaving]))
 
     def _seen(self, engine: Engine, model: str, ask: bool) -> ModelStatus:
         if isinstance(engine, Unit):
@@ -82,18 +85,18 @@ class Status:
             _VALUES[life.state], self._expiry(unit), in_use,
             process.memory() if process else None, life.error if failed else None)
 
-    def _managed_status(self, unit: Unit, name: str) -> EngineStatus:
+    def _managed_status(self, unit: Unit) -> EngineStatus:
         life, demand = unit.life, unit.admission.demand()
         process = life.process
         idle = life.state is State.READY and demand.unused_since is not None
         return EngineStatus(
-            name, (unit.model,), life.state.value, unit.admission.slots, demand.running,
+            unit.address, (unit.model,), life.state.value, unit.admission.slots, demand.running,
             demand.waiting, unit.health.strikes, life.error or unit.health.error,
             ManagedStatus(
                 f"http://127.0.0.1:{life.port}" if process else None,
                 process.pid if process else None, unit.command.memory(),
                 process.memory() if process else None, self._expiry(unit) if idle else None,
-                life.starts))
+                life.starts, life.loads, life.restarts, life.evictions))
 
     def _expiry(self, unit: Unit) -> datetime | None:
         """When the unit is stopped if nobody calls; None for never, or if it does not run."""
@@ -105,6 +108,15 @@ class Status:
             return self._clock() + timedelta(seconds=max(unit.keep - idle, 0.0))
         except OverflowError:
             return None
+
+
+def _told_apart(engines: Iterable[EngineStatus]) -> Iterator[EngineStatus]:
+    """The engines with an id each: at one address there may be one that leaves beside another."""
+    seen: Counter[str] = Counter()
+    for engine in engines:
+        seen[engine.id] += 1
+        count = seen[engine.id]
+        yield engine if count == 1 else replace(engine, id=f"{engine.id} #{count}")
 
 
 def _attached_status(engine: Attached, models: tuple[str, ...]) -> EngineStatus:

@@ -150,12 +150,13 @@ class Supervisor:
         self._forget()
         units = {unit.address: unit for unit in self.units()}
         self._watch(units.values())
-        facts = [unit.facts() for unit in units.values()]
-        made = plan(facts, self._clock(), self._policy.rules())
+        facts, now = [unit.facts() for unit in units.values()], self._clock()
+        made = plan(facts, now, self._policy.rules())
+        expired = {each.key for each in facts if each.expired(now)}
         for key in made.refuse:
             self._refuse(units[key], facts)
         for key in made.stop:
-            if not self._lifecycle.stop(units[key]):
+            if not self._lifecycle.stop(units[key], evicted=key not in expired):
                 self._news.set()  # a call has come meanwhile: think again
         self._hold(made)
         for key in made.start:

@@ -31,6 +31,9 @@ class Life:
     not_before: float = 0.0
     error: str | None = None
     starts: int = 0
+    loads: int = 0      # starts that ended with it ready
+    restarts: int = 0   # starts after it had failed
+    evictions: int = 0  # stops to make room for others
     memory: int = 0
     wanted: bool = False  # to be started though nobody calls
     doomed: str | None = None  # why it is being killed

@@ -43,6 +43,10 @@ class UnitFacts:
         """Whether it takes memory."""
         return self.state in (State.STARTING, State.READY, State.STOPPING)
 
+    def expired(self, now: float) -> bool:
+        """Whether it has been idle for as long as it is to stay."""
+        return self.unused_since is not None and self.unused_since + self.keep <= now
+
     @property
     def idle(self) -> bool:
         """Whether it runs and nobody wants it."""

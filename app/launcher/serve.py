@@ -1,6 +1,6 @@
 """What scripts/serve runs: the gateway, with a built-in engine for each model or with a file's own.
 
-    python -m app.launcher.serve [--config FILE]
+    python -m app.launcher.serve [--config FILE] [--log-format json|text]
 
 Ctrl-C, SIGTERM and SIGHUP stop all of it with exit code 0; a second one stops it at once. Whatever
 keeps it from serving is told in one sentence, with exit code 1.
@@ -48,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
         "the built-in one, started at its first request; where there is no model yet, a small demo "
         "model is downloaded first."))
     parser.add_argument("--config", metavar="FILE", help="serve this file's engines instead")
+    parser.add_argument("--log-format", choices=("json", "text"),
+                        help="the form of the log lines (server.log-format)")
     parser.add_argument("--directory", help=argparse.SUPPRESS)  # what relative paths start from
     return parser
 
@@ -91,6 +93,8 @@ def _environment(arguments: argparse.Namespace) -> dict[str, str]:
         os.chdir(arguments.directory or ".")
     except OSError as error:
         raise CannotServe(f"{arguments.directory} cannot be entered: {error.strerror}") from error
+    if arguments.log_format:
+        environ["LOOP_SERVER_LOG_FORMAT"] = arguments.log_format
     files = arguments.config or environ.pop("LOOP_CONFIG", "")
     if files:
         paths = [Path(name).expanduser().absolute() for name in files.split(":") if name]

@@ -11,6 +11,7 @@ from app.engines.loaded import Clock
 from app.factory import Assembly, utc_now
 from app.server.reloading import Reloader
 from app.settings import Settings
+from app.telemetry.access_log import AccessLog
 
 log = logging.getLogger(__name__)
 
@@ -23,11 +24,12 @@ class Application:
         self._keys_file: list[Path] = []
         self._reloader = Reloader(  # made first: what changes while it is read has changed
             lambda: [*files(environ), *self._keys_file], lambda: self.adopt(load(environ)))
-        self._settings = load(environ)
-        self._keys_file = _keys_file(self._settings)
-        self._assembly = Assembly(self._settings, clock)
+        self.settings = load(environ)
+        self._keys_file = _keys_file(self.settings)
+        access_log = AccessLog(self.settings.server.log_format)
+        self._assembly = Assembly(self.settings, clock, access_log)
         self._gateway = self._assembly.gateway
-        self._app = self._assembly.app(self._settings)
+        self._app = self._assembly.app(self.settings)
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
@@ -48,10 +50,10 @@ class Application:
 
         Raises ConfigError, and nothing has changed then. To be called by one thread at a time.
         """
-        made, later = effective(settings, self._settings)
+        made, later = effective(settings, self.settings)
         for key in later:
             log.warning("%s has changed, which counts only after a restart", key)
-        if made == self._settings:
+        if made == self.settings:
             log.info("the configuration is read again: nothing that can count now has changed")
             return
         for key in inert(made):
@@ -59,8 +61,8 @@ class Application:
         app, routes = self._assembly.app(made), self._assembly.routes(made)
         self._gateway.adopt(routes)
         self._app = app
-        log.info("the configuration is read again; %s", _difference(self._settings, made))
-        self._settings, self._keys_file = made, _keys_file(made)
+        log.info("the configuration is read again; %s", _difference(self.settings, made))
+        self.settings, self._keys_file = made, _keys_file(made)
 
     def drain(self) -> None:
         """Take no more calls; those that run go on."""

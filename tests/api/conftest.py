@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from app.call import Call, Reply
 from app.factory import create_app
 from app.settings import EngineSettings, KeySettings, LoopSettings, ServerSettings, Settings
+from app.telemetry.access_log import AccessLog
 from tests.fakes.engine_steps import refusing_url
 from tests.fakes.lesson_engine import LessonEngine
 from tests.fakes.registry_home import RegistryHome
@@ -72,18 +73,19 @@ def lesson_engine() -> Iterator[LessonEngine]:
 def build(lesson_engine: LessonEngine, registry_home: RegistryHome, clock: SetClock) -> Build:
     """A function that builds the application and gives a client of it.
 
-    The engine serves MODEL, nothing listens for ``down``; ``keys`` are those there are; ``server``,
-    ``loop`` and ``max_body`` replace settings.
+    The engine serves MODEL, nothing listens for ``down``; ``keys`` are those there are;
+    ``access_log`` gets the lines of requests; the others replace settings.
     """
     def built(max_body: int = 100_000, keys: tuple[KeySettings, ...] = (),
-              server: dict[str, Any] | None = None, **loop: Any) -> FlaskClient:
+              server: dict[str, Any] | None = None, access_log: AccessLog | None = None,
+              **loop: Any) -> FlaskClient:
         engines = (EngineSettings(lesson_engine.url, (MODEL,)),
                    EngineSettings(refusing_url(), ("down",)))
         settings = Settings(
             ServerSettings(**{"threads": 4, "max_body": max_body, **(server or {})}),
             LoopSettings(**{"home": registry_home.path, "read_timeout": 10.0,
                             "engines": engines, **loop}), keys)
-        return create_app(settings, clock).test_client()
+        return create_app(settings, clock, access_log).test_client()
     return built
 
 

@@ -44,7 +44,7 @@ TABLE: dict[Kind, tuple[int, str, str | None]] = {
 }
 CHAT = "/v1/chat/completions"
 ROUTES = {
-    "/": "GET", "/health": "GET", "/engines": "GET", "/v1/models": "GET",
+    "/": "GET", "/health": "GET", "/engines": "GET", "/openapi.json": "GET", "/v1/models": "GET",
     "/v1/models/x": "GET", CHAT: "POST",
     "/api/tags": "GET", "/api/ps": "GET", "/api/version": "GET", "/api/show": "POST",
     **dict.fromkeys((

@@ -15,9 +15,10 @@ import pytest
 from tests.fakes.processes import command_line, wait_until
 from tests.fakes.raw_client import RawAnswer
 from tests.fakes.registry_home import PULLED_AT, RegistryHome
-from tests.server.calls import CHAT, post
+from tests.server.calls import CHAT, get, post
 from tests.server.engines.calling import crowd, streaming
 from tests.server.engines.managed_gateway import ManagedGateway
+from tests.server.scraping import settled
 
 pytestmark = pytest.mark.engine
 NAMES = ["org/one:Q4_1", "org/two:Q4_1"]
@@ -98,6 +99,20 @@ def is_whole(answer: RawAnswer, stream: bool) -> None:
         body = answer.json()
         assert body["choices"][0]["message"]["content"]
         assert body["usage"]["completion_tokens"] <= 8
+
+
+def test_what_the_engine_says_stands_on_the_page(gateway: ManagedGateway) -> None:
+    """Of the engine that runs, and of no other; the gateway counts the same tokens."""
+    body = {"model": NAMES[0], "max_tokens": 8, "temperature": 0, "stream": True,
+            "messages": [{"role": "user", "content": "Count to three."}]}
+    assert get(gateway.url, "/metrics").status == 200 and not gateway.engine(NAMES[0])["starts"]
+    assert post(gateway.url, CHAT, body).status == 200
+    page = settled(gateway.url)
+    theirs = {kind: page.by(f"llamacpp:{name}_total", "model") for kind, name in (
+        ("prompt", "prompt_tokens"), ("completion", "tokens_predicted"))}
+    assert theirs["completion"] == {(NAMES[0],): 8}
+    ours = page.by("loop_tokens_total", "kind", "model")
+    assert ours == {(kind, NAMES[0]): found[NAMES[0],] for kind, found in theirs.items()}
 
 
 def test_a_killed_gateway_leaves_no_engine(gateway: ManagedGateway) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from tests.fakes.raw_client import fetch
+from tests.fakes.strict_json import strict_json
 
 ROOT = Path(__file__).parents[2]
 START_LIMIT = 20.0
@@ -39,15 +40,16 @@ class GatewayProcess:
         self.settings = {**settings}
         self.settings["server"] = {"threads": 16, **settings.get("server", {}), "port": self.port}
         self._log = directory / "gateway.log"
+        self._access_log = directory / "access.log"
 
     def __enter__(self) -> GatewayProcess:
         config = self.directory / "gateway.yml"
         config.write_text(yaml.safe_dump(self.settings, allow_unicode=True), encoding="utf-8")
         command = [sys.executable, "-m", "gunicorn", "-c", "etc/gunicorn.conf.py",
                    "wsgi:application"]
-        with self._log.open("wb") as log:
+        with self._log.open("wb") as log, self._access_log.open("wb") as access_log:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=self._environment(config), stdout=log, stderr=log)
+                command, cwd=ROOT, env=self._environment(config), stdout=access_log, stderr=log)
         try:
             self._wait_until_healthy()
         except BaseException:
@@ -83,8 +85,16 @@ class GatewayProcess:
         raise AssertionError(f"the gateway did not come up; its log:\n{self.log()}")
 
     def log(self) -> str:
-        """What it has written so far, standard output and error together."""
+        """What it has written to standard error so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def access_log(self) -> str:
+        """What it has written to standard output so far: a line for each request."""
+        return self._access_log.read_text(encoding="utf-8", errors="replace")
+
+    def requests(self) -> list[dict[str, Any]]:
+        """The requests that it has logged as JSON, in the order of their ends."""
+        return [strict_json(line.encode()) for line in self.access_log().splitlines()]
 
     @property
     def pid(self) -> int:

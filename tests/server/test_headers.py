@@ -201,5 +201,6 @@ def test_a_dead_engines_key_stays_secret(start_gateway: StartGateway,
         "engines": [{"url": "http://127.0.0.1:1", "models": ["m"], "api-key": ENGINE_KEY}]}})
     answer = post(gateway.url, CHAT, HELLO, NOSY)
     assert (answer.status, openai_error(answer)["code"]) == (502, "engine_unavailable")
-    for text in (answer.body.decode(), str(answer.headers), gateway.log()):
+    for text in (answer.body.decode(), str(answer.headers), gateway.log(),
+                 gateway.access_log()):
         assert KEY not in text and ENGINE_KEY not in text

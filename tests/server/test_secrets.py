@@ -120,7 +120,7 @@ def titles(gateway: GatewayProcess) -> Told:
 def test_a_run_with_many_faults_tells_no_secret(
         gateway: GatewayProcess, engine: RawEngine) -> None:
     """Neither who calls nor who reads the log or the list of processes learns one."""
-    told = [*answers(gateway, engine), *titles(gateway), gateway.log()]
+    told = [*answers(gateway, engine), *titles(gateway), gateway.log(), gateway.access_log()]
     statuses = {text[:3] for text in told}
     assert {"200", "400", "401", "403", "404", "405", "415", "429", "502"} <= statuses, statuses
     assert "rate-storage fails" in gateway.log() and "refused a request" in gateway.log()
@@ -167,4 +167,5 @@ def test_a_call_that_is_cut_off_tells_no_secret(gateway: GatewayProcess, engine:
             client.send(head.encode() + body[:9])
             getattr(client, ending)()
     post(gateway.url, CHAT, HELLO)
-    assert not [secret for secret in SECRETS if secret in gateway.log()]
+    logs = gateway.log() + gateway.access_log()
+    assert not [secret for secret in SECRETS if secret in logs]

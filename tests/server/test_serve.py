@@ -199,3 +199,11 @@ def test_what_keeps_it_from_starting_is_told(
         assert serve.code() == 1
     assert said in serve.output()
     assert "Traceback" not in serve.output()
+
+
+def test_the_form_of_log_lines_can_be_chosen(tmp_path: Path, config: Path) -> None:
+    """With --log-format; what is printed for people stays as it is."""
+    with ServeProcess(tmp_path, "--config", str(config), "--log-format", "text") as serve:
+        subprocess.run(serve.wait_until_up(), shell=True, capture_output=True, check=True)
+        wait_until(lambda: f" POST {CHAT} 200 " in serve.output(), "the line of the chat")
+    assert f"the gateway is at {serve.url}" in serve.output()

@@ -7,12 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from app.api.errors import _TABLE
 from app.cli import main
 from app.config.schema import ENGINE, KEY, LOOP, SERVER, Section
+from app.errors import Kind
 from app.factory import create_app
+from app.model_status import EngineStatus, ManagedStatus
+from app.record import Closer, Record
 from app.settings import Settings
+from app.telemetry.access_log import FIELDS
+from app.telemetry.engine_collector import EngineCollector
+from app.telemetry.exposition import MetricsPage
+from app.telemetry.metrics import RequestMetrics
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
@@ -66,6 +74,43 @@ def test_every_command_is_documented(capsys: pytest.CaptureFixture[str]) -> None
     documents = read("models.md") + read("configuration.md") + read("operations.md")
     for command in commands:
         assert re.search(rf"`{command}[ `]|app\.cli {command}\b", documents), command
+
+
+@pytest.mark.parametrize("name", [*FIELDS, *(kind.name.lower() for kind in Kind),
+                                  *(closer.value for closer in Closer)])
+def test_every_word_of_the_log_is_documented(name: str) -> None:
+    """In docs/operations.md: its fields, and what stands in those that have words of their own."""
+    assert f"`{name}`" in read("operations.md")
+
+
+def metrics() -> dict[str, set[str]]:
+    """Every metric there can be, with its labels."""
+    registry = CollectorRegistry()
+    counted = RequestMetrics(registry)
+    for closer in Closer:
+        counted.end(Record(engine="e", load=1.0, prompt_tokens=1, completion_tokens=1,
+                           closed_by=closer))
+    managed = ManagedStatus(None, None, 1, 1, None, 1)
+    registry.register(EngineCollector(
+        lambda: [EngineStatus("e", ("m",), "ready", 1, managed=managed)], lambda: (1, 1)))
+    pages = [MetricsPage(registry, list).made().decode(),
+             create_app(Settings()).test_client().get("/metrics").text]
+    types = {name: kind for page in pages for name, kind in re.findall(
+        r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE)}
+    found: dict[str, set[str]] = {name: set() for name in types}
+    for name, labels in re.findall(r"^([a-z_]+)\{(.*)\} ", "".join(pages), re.MULTILINE):
+        metric = name if name in types else re.sub("_(bucket|count|sum)$", "", name)
+        found[metric] |= set(re.findall(r'(\w+)="', labels)) - {"le"}
+    return found
+
+
+def test_every_metric_is_documented() -> None:
+    """In docs/operations.md, each with its labels, and no other."""
+    rows = [line.split("|") for line in read("operations.md").splitlines()
+            if re.match(r"\| `(loop|process)_", line)]
+    assert metrics() == {
+        name: set(re.findall(r"`(\w+)`", row[2]))
+        for row in rows for name in re.findall(r"`([a-z_]+)`", row[1])}
 
 
 @pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)

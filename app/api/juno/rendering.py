@@ -9,7 +9,11 @@ from app import jsontext
 from app.api.http import json_response, response_of
 from app.api.juno import response
 from app.api.juno.ask import Ask
+from app.api.juno.response import Said
+from app.api.recording import record
 from app.call import Reply
+from app.errors import GatewayError
+from app.record import Record
 
 
 def whole(reply: Reply, ask: Ask) -> Response:
@@ -33,7 +37,8 @@ def as_stream(reply: Reply, ask: Ask) -> Response:
         return response_of(reply)
     kind = reply.header("content-type").partition(";")[0].strip().lower()
     reading = response.streamed if kind == "text/event-stream" else response.at_once
-    events = response.events(reading(reply.pieces), ask.request_id)
+    said = _noted(reading(reply.pieces), record())
+    events = response.events(said, ask.request_id)
     try:
         first = next(events)
     except BaseException:
@@ -45,6 +50,15 @@ def as_stream(reply: Reply, ask: Ask) -> Response:
     # Not in the generator's finally, which never runs where the generator never starts.
     found.call_on_close(reply.close)
     return found
+
+
+def _noted(said: Iterator[Said], made: Record) -> Iterator[Said]:
+    """What is said, as it comes; where it breaks off the record knows."""
+    try:
+        yield from said
+    except GatewayError as error:
+        made.broke_off(error.kind)
+        raise
 
 
 def _encoded(first: dict[str, Any], rest: Iterator[dict[str, Any]]) -> Iterator[bytes]:

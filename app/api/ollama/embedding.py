@@ -11,12 +11,13 @@ from flask import Response
 from app.api.http import json_response, services
 from app.api.ollama.reading import read_call
 from app.api.ollama.refusal import Refusal, invalid
-from app.api.ollama.rendering import JSON, arrived
+from app.api.ollama.rendering import JSON
 from app.api.ollama.request import keep_alive
 from app.api.ollama.request.ask import Ask
 from app.api.ollama.request.fields import flag, text, whole
 from app.api.ollama.sending import Sender
 from app.api.ollama.target import Target, ready, target_of
+from app.api.recording import record
 from app.api.security import require
 from app.errors import GatewayError, Kind
 from app.keys import Scope
@@ -32,7 +33,7 @@ _SPECIAL = 2  # tokens that the engine may put around an input
 
 def embed() -> Response:
     """A vector of length 1 for each input."""
-    started = arrived()
+    started = record().began
     fields = read_call()
     target = target_of(fields, empty=invalid("model is required"))
     inputs = _inputs(fields.get("input"))

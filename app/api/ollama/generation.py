@@ -11,7 +11,7 @@ from app.api.ollama import recall
 from app.api.ollama.answer import chat_lines, generate_lines
 from app.api.ollama.reading import read_call
 from app.api.ollama.refusal import Refusal, invalid
-from app.api.ollama.rendering import JSON, Held, answer_of, arrived, rendered
+from app.api.ollama.rendering import JSON, Held, answer_of, rendered
 from app.api.ollama.request import chat as chat_request
 from app.api.ollama.request import generate as generate_request
 from app.api.ollama.request import keep_alive, probabilities
@@ -26,7 +26,6 @@ _NO_MODEL = Refusal(404, "model '' not found")
 
 def chat() -> Response:
     """A chat, or without messages the loading or unloading of the model."""
-    arrived()
     fields = read_call()
     top = probabilities.asked(fields)
     target = target_of(fields, empty=invalid("model is required"))
@@ -46,7 +45,6 @@ def chat() -> Response:
 
 def generate() -> Response:
     """An answer to a prompt, or without one the loading or unloading of the model."""
-    arrived()
     fields = read_call()
     top = probabilities.asked(fields)
     target = target_of(fields, empty=_NO_MODEL)

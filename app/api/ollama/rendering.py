@@ -1,26 +1,23 @@
 """An engine's reply as Ollama's response: lines as they come, or one object."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
-from flask import Response, g
+from flask import Response
 
 from app import jsontext
 from app.api.http import json_response
-from app.api.ollama.answer import Answer, whole
+from app.api.ollama.answer import Answer, FailureLine, whole
 from app.api.ollama.request.ask import Ask
 from app.api.ollama.target import Target
+from app.api.recording import record
 from app.call import Reply
+from app.errors import GatewayError, Kind
+from app.record import Record
 
 JSON = "application/json; charset=utf-8"
-
-
-def arrived() -> float:
-    """When the request arrived, on the monotonic clock: the first reading in it."""
-    if "arrived" not in g:
-        g.arrived = time.monotonic()
-    return float(g.arrived)
 
 
 def answer_of(reply: Reply, ask: Ask, target: Target, **facts: Any) -> Answer:
@@ -28,7 +25,7 @@ def answer_of(reply: Reply, ask: Ask, target: Target, **facts: Any) -> Answer:
     kind = reply.header("content-type").partition(";")[0].strip().lower()
     return Answer(
         model=target.asked, style=ask.style, stream_type=kind == "text/event-stream",
-        started=arrived(), loaded=time.monotonic(), **facts,
+        started=record().began, loaded=time.monotonic(), **facts,
     )
 
 
@@ -68,17 +65,18 @@ def rendered(held: Held, lines: Iterator[dict[str, Any]], stream: bool) -> Respo
     except BaseException:
         held.close()
         raise
-    response = Response(_encoded(first, lines, held), content_type="application/x-ndjson")
+    encoded = _encoded(chain([first], lines), held, record())
+    response = Response(encoded, content_type="application/x-ndjson")
     response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Buffering"] = "no"
     response.call_on_close(held.close)
     return response
 
 
-def _encoded(
-    first: dict[str, Any], rest: Iterator[dict[str, Any]], held: Held
-) -> Iterator[bytes]:
-    yield jsontext.encode(first) + b"\n"
-    for line in rest:
+def _encoded(lines: Iterable[dict[str, Any]], held: Held, made: Record) -> Iterator[bytes]:
+    for line in lines:
         yield jsontext.encode(line) + b"\n"
+    if isinstance(line, FailureLine):
+        cause = line.cause
+        made.broke_off(cause.kind if isinstance(cause, GatewayError) else Kind.UPSTREAM_ERROR)
     held.over()

@@ -11,12 +11,13 @@ from app.api.openai.request import one_limit
 from app.api.openai.response import model_object
 from app.api.openai.schemas import ChatView, CompletionView, NamedChatView
 from app.api.payload import FormBody, JsonBody
+from app.api.recording import record
 from app.api.view import AnyView
 from app.catalog.manifest import Entry
 
 _GET = ["GET", "HEAD", "OPTIONS"]
 _POST = ["POST", "OPTIONS"]
-_ENDPOINTS = {
+ENDPOINTS = {
     "chat/completions", "completions", "embeddings", "rerank", "reranking", "responses", "messages",
     "messages/count_tokens", "audio/transcriptions", "audio/translations", "audio/speech",
     "images/generations", "images/edits", "images/variations", "inference", "inference/stream",
@@ -56,6 +57,8 @@ def blueprint(model_optional: bool) -> Blueprint:
     def any_endpoint(rest: str) -> Response:
         """Any other endpoint of the engine that serves the model in the body (JSON or form)."""
         _require_post(rest)
+        if rest in ENDPOINTS:
+            record().route = f"/v1/{rest}"
         if request.method == "OPTIONS":
             return Response(headers={"Allow": ", ".join(_POST)})
         return _passed(read_any(any_view))
@@ -79,5 +82,5 @@ def _require_post(rest: str) -> None:
     """Raise the error for a method that the endpoint does not have: there is no GET of unknowns."""
     if rest.partition("/")[0] == "models" and request.method not in ("GET", "HEAD"):
         raise MethodNotAllowed(_GET)
-    if request.method not in _POST or (request.method == "OPTIONS" and rest not in _ENDPOINTS):
-        raise MethodNotAllowed(_POST) if rest in _ENDPOINTS else NotFound()
+    if request.method not in _POST or (request.method == "OPTIONS" and rest not in ENDPOINTS):
+        raise MethodNotAllowed(_POST) if rest in ENDPOINTS else NotFound()

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from flask import Flask, Response, g, request
 
+from app.api.recording import record
 from app.api.security import browsers, quotas
 from app.api.security.browsers import Browsers
 from app.api.security.presented import presented_key
@@ -44,6 +45,7 @@ class Guard:
             if holder is None:
                 raise GatewayError(Kind.UNAUTHORIZED, "the API key is not valid")
             g.principal = holder
+            record().principal = holder.name
             require(scope)
             count_request()
         return None

@@ -39,7 +39,7 @@ def permit(model: str | None, gateway: Gateway) -> str | None:
         return name if model is None else model
     meant = "the default model" if model is None else f"the model '{model}'"
     text = f"the key '{who.name}' may not use {meant}"
-    raise GatewayError(Kind.MODEL_NOT_ALLOWED, text, param="model")
+    raise GatewayError(Kind.MODEL_NOT_ALLOWED, text, param="model", model=model)
 
 
 def authorised(call: Call, gateway: Gateway) -> Call:

@@ -210,7 +210,7 @@ def test_the_wait_ends_by_itself(visits: Visits) -> None:
     visits.enter(admission)
     waiting = visits.enter(admission)
     assert waiting.expect_error().kind is Kind.QUEUE_FULL
-    assert 0.05 <= waiting.call.timing.queue < 20.0
+    assert 0.05 <= waiting.call.record.queue < 20.0
 
 
 def test_a_client_that_leaves_while_it_waits(visits: Visits) -> None:

@@ -15,8 +15,8 @@ DIED = GatewayError(Kind.ENGINE_NOT_READY, "it ended with status 1", wait=4.0)
 
 
 def times(visit: Visit) -> tuple[float, float]:
-    """What its timing says: seconds in the queue, seconds of loading."""
-    return visit.call.timing.queue, visit.call.timing.load
+    """What its record says: seconds in the queue, seconds of loading."""
+    return visit.call.record.queue, visit.call.record.load
 
 
 @pytest.mark.parametrize(("gate", "running", "call", "passes"), [
@@ -97,7 +97,7 @@ def test_loading_is_told_apart_from_queueing(visits: Visits, clock: HandClock) -
 def test_a_call_that_waits_for_nothing_has_no_times(visits: Visits, clock: HandClock) -> None:
     """Nothing is added to what the request has spent before."""
     call = work()
-    call.timing.queue, call.timing.load = 1.0, 2.0
+    call.record.queue, call.record.load = 1.0, 2.0
     visit = visits.enter(Admission(RULES, 1, clock=clock), call)
     clock.now += 9.0
     visit.leave()

@@ -1,0 +1,89 @@
+"""The errors of each API as OpenAPI's responses: statuses, shapes, and what they mean."""
+
+from typing import Any
+
+from apispec import APISpec
+from marshmallow import Schema, fields
+from werkzeug.http import HTTP_STATUS_CODES
+
+from app.api.errors import codes
+
+_NULLABLE: dict[str, Any] = {"required": True, "allow_none": True}
+_ALWAYS = {403, 500}  # of hosts and origins, and of the gateway itself
+_OF_KEYS = {401, 429}
+_UNTOLD = {405, 499}  # of methods that are not described; to clients that have left
+_LATER = {429, 503}  # with Retry-After
+_RETRY_AFTER = {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}
+
+
+class OpenAiErrorObject(Schema):
+    """What OpenAI's clients read of an error."""
+
+    message = fields.String(required=True)
+    type = fields.String(required=True)
+    param = fields.String(**_NULLABLE)
+    code = fields.String(**_NULLABLE)
+
+
+class OpenAiError(Schema):
+    """An error of every API but the two below."""
+
+    error = fields.Nested(OpenAiErrorObject, required=True)
+
+
+class OllamaError(Schema):
+    """An error of /api."""
+
+    error = fields.String(required=True)
+
+
+class AnthropicErrorObject(Schema):
+    """What Anthropic's clients read of an error."""
+
+    type = fields.String(required=True)
+    message = fields.String(required=True)
+
+
+class AnthropicError(Schema):
+    """An error of /v1/messages."""
+
+    type = fields.String(required=True, metadata={"enum": ["error"]})
+    error = fields.Nested(AnthropicErrorObject, required=True)
+
+
+_SHAPES = {"OpenAiError": OpenAiError, "OllamaError": OllamaError, "AnthropicError": AnthropicError}
+
+
+def add_to(spec: APISpec) -> None:
+    """Add one response for each status in each shape."""
+    for name, schema in _SHAPES.items():
+        spec.components.schema(name, schema=schema)
+        for status, found in {501: list[str](), **codes()}.items():
+            spec.components.response(f"{name}{status}", _response(status, found, name))
+
+
+def responses(path: str, needs_key: bool, asks_engine: bool) -> dict[str, Any]:
+    """What can go wrong at a path, by status."""
+    told = _ALWAYS | (_OF_KEYS if needs_key else set())
+    if asks_engine:
+        told |= codes().keys() - _UNTOLD
+    return {str(status): response_of(path, status) for status in sorted(told)}
+
+
+def response_of(path: str, status: int) -> str:
+    """The name of the response with this status, in the shape of the path's API."""
+    return f"{_shape(path)}{status}"
+
+
+def _shape(path: str) -> str:
+    if path.startswith("/api/"):
+        return "OllamaError"
+    return "AnthropicError" if path.startswith("/v1/messages") else "OpenAiError"
+
+
+def _response(status: int, found: list[str], schema: str) -> dict[str, Any]:
+    phrase = HTTP_STATUS_CODES.get(status, "Client Closed Request")
+    said = f"{phrase} ({', '.join(found)})" if found else phrase
+    content = {"application/json": {"schema": schema}}
+    later = {"headers": {"Retry-After": _RETRY_AFTER}} if status in _LATER else {}
+    return {"description": said, "content": content, **later}

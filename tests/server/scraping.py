@@ -1,0 +1,20 @@
+"""How the tests look at a gateway's metrics."""
+
+from __future__ import annotations
+
+from tests.fakes.metrics_page import MetricsPage
+from tests.fakes.processes import wait_until
+from tests.server.calls import get
+
+
+def page_of(url: str) -> MetricsPage:
+    """GET /metrics."""
+    answer = get(url, "/metrics")
+    assert answer.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
+    return MetricsPage(answer.body.decode())
+
+
+def settled(url: str) -> MetricsPage:
+    """The page once all calls are counted: a client has its answer a moment before."""
+    wait_until(lambda: page_of(url).value("loop_calls_in_flight") == 1, "all calls to end", 10)
+    return page_of(url)
