@@ -112,4 +112,6 @@ def _responses(path: str, operation: Operation, scope: Scope | None) -> dict[str
     if operation.stream:
         content[operation.stream] = {"schema": {"type": "string"}}
         said = f"{said}; {_STREAMS[operation.stream]}"
-    return {"200": {"description": said, "content": content}} | found
+    response = {"description": said, "content": content}
+    also = {str(operation.also): response} if operation.also else {}
+    return {"200": response} | found | also

@@ -28,7 +28,7 @@ class Operation:
     ``body`` are the schemas that a request's body has to fit, all of them. ``answer`` is that of
     the answer, which is of this ``content``; None where it is the engine's. ``stream`` is the type
     of the answer where it can be a stream. ``asks`` is whether an engine is asked. ``refused`` is
-    the one status that it ever has.
+    the one status that it ever has; ``also`` is one that its answer may have instead of 200.
     """
 
     tag: str
@@ -40,6 +40,7 @@ class Operation:
     query: tuple[str, ...] = ()
     asks: bool = False
     refused: int | None = None
+    also: int | None = None
 
 
 _OPENAI = Operation("OpenAI", asks=True, stream=EVENTS)
@@ -91,7 +92,7 @@ def _own() -> Table:
     own = Operation("gateway")
     return {
         ("/engines", "GET"): replace(own, answer=answers.Engines),
-        ("/health", "GET"): replace(own, answer=answers.Health),
+        ("/health", "GET"): replace(own, answer=answers.Health, also=503),
         ("/metrics", "GET"): replace(own, content=CONTENT_TYPE, query=("model",)),
         ("/metrics", "POST"): replace(_NATIVE, query=("model",)),
         ("/openapi.json", "GET"): own,
