@@ -13,13 +13,13 @@ from app.catalog.registry import Registry
 from app.engine_facts import LLAMA_SERVER
 from app.engines.client import EngineClient
 from app.engines.context import memory_of
-from app.engines.failures import Limits
+from app.engines.failures import Limits, limits_of
 from app.engines.lifeline import ROOT
 from app.engines.logfile import FOLDER
+from app.engines.making import CannotStart
 from app.engines.orphans import marks
 from app.engines.process import EngineProcess
 from app.engines.props import LIMITS
-from app.engines.unit import CannotStart
 from app.settings import BUILTIN, EngineSettings
 
 DEFAULT_SLOTS = 4
@@ -31,23 +31,20 @@ _PROJECTOR = ("--mmproj", "{projector}")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What all commands have in common: the registry and its facts, and how engines are reached."""
+    """What all commands have in common; at most ``connections`` calls run at a time."""
 
     registry: Registry
     facts: FactsCache
     home: Path
-    limits: Limits
     connections: int
 
 
 class EngineCommand:
     """The command of one ``loop.engines`` entry, for one model of the registry."""
 
-    def __init__(
-        self, address: str, model: str, settings: EngineSettings, around: Surroundings
-    ) -> None:
-        """``address`` tells it from all other engines."""
-        self.address = address
+    def __init__(self, model: str, settings: EngineSettings, around: Surroundings) -> None:
+        """``settings`` are whole: no limit is left to those of ``loop``."""
+        self.name = Path(settings.command[0]).name
         self.start_timeout = settings.start_timeout
         self.strikes = settings.strikes
         self.slots = settings.slots or DEFAULT_SLOTS
@@ -59,8 +56,7 @@ class EngineCommand:
         self._model = model
         self._settings = settings
         self._around = around
-        self._limits = Limits(settings.connect_timeout or around.limits.connect,
-                              settings.read_timeout or around.limits.read)
+        self._limits = limits_of(settings)
 
     def memory(self) -> int:
         """Bytes that the engine will take, estimated; 0 for a model that is gone."""

@@ -98,6 +98,7 @@ class Attached:
         """``asker`` is for questions whose answer nobody waits for long."""
         self.address = settings.url
         self.client = client
+        self._asker = asker
         self.ask = asking(asker)
         self.props = PropsCache(self.ask, settings.kind)
         self.admission = admission
@@ -107,6 +108,12 @@ class Attached:
         self.learns_slots = settings.slots is None and settings.kind != OPENAI.kind
         self._slots_lock = threading.Lock()
         self._ask_slots_at = 0.0
+
+    def retire(self) -> None:
+        """Take no more calls; those that run go on, and no connection is kept."""
+        self.admission.retire()
+        self.client.close()
+        self._asker.close()
 
     def require(self) -> None:
         """Learn how many slots there are, before a second call comes to run beside a first.

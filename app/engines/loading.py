@@ -41,7 +41,7 @@ class Loading:
         """Return when the engine has done loading; False where it never said that it was.
 
         Blocks until ``until`` on the monotonic clock at most. Raises GatewayError: it is still
-        loading then, it is gone, or the client left.
+        loading then, it is gone, or the call has to end.
         """
         left, waited = threading.Event(), False
         departure.attach(left.set)
@@ -52,7 +52,7 @@ class Loading:
                     text = f"the engine was still loading its model after {self._limit:g} s"
                     raise GatewayError(Kind.ENGINE_NOT_READY, text, wait=5)
                 if left.wait(_LOOK):
-                    raise GatewayError(Kind.CLIENT_GONE, "the client left")
+                    raise departure.error()
             return waited or self._ready
         finally:
             departure.detach()

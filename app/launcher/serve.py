@@ -79,7 +79,7 @@ def _serve(arguments: argparse.Namespace) -> None:
 def _run_gateway(settings: Settings, environ: dict[str, str], models: list[str]) -> None:
     host, port = probe.reachable(settings.server.address), settings.server.port
     signals = Signals(*_endings(), signal.SIGCHLD)
-    with Child("gateway", launch.gateway_command(), environ, signals,
+    with Child("gateway", launch.gateway_command(), launch.with_quick_end(environ), signals,
                launch.SECONDS_TO_STOP) as gateway:
         gateway.wait_until(lambda: probe.answer(host, port, "/health") is not None, _START_LIMIT)
         print(_welcome(settings, models or probe.models(host, port)), flush=True)

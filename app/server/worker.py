@@ -9,9 +9,9 @@ import errno
 import gc
 import re
 import resource
+import signal
 import socket
 import time
-from collections import deque
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any
@@ -24,6 +24,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from app import jsontext
 from app.client_socket import ClientSocket
+from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
 
 _DRAINED = 65536  # bytes; the most that gunicorn takes off the wire to keep a connection
@@ -44,12 +45,14 @@ def worker_class(settings: ServerSettings) -> type[ThreadWorker]:
     return type("GatewayWorker", (_GatewayWorker,), {"settings": settings})
 
 
-class _GatewayWorker(ThreadWorker):
-    settings: ServerSettings
+class _GatewayWorker(StoppingWorker):
+    def init_signals(self) -> None:
+        super().init_signals()
+        signal.signal(signal.SIGHUP, self._handle_reload)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.lingering: deque[Any] = deque()  # answered and closing, the next to be closed first
+    def _handle_reload(self, *_: object) -> None:
+        if self.application is not None:  # else it has not read its configuration yet
+            self.application.reload()
 
     def init_process(self) -> None:
         _allow_open_files()
@@ -100,6 +103,7 @@ class _GatewayWorker(ThreadWorker):
         Closing with bytes unread would reset the connection, and the client could lose the answer;
         gunicorn's own graceful close waits for the client in the event loop's thread.
         """
+        self.busy.discard(connection)
         if future.cancelled() or future.exception() or future.result() is not False:
             super().finish_request(connection, future)
             return
@@ -144,10 +148,27 @@ class _GatewayWorker(ThreadWorker):
         """Load the application; a response of it may close the connection."""
         super().load_wsgi()
         self.application = self.wsgi
-        self.wsgi = _closing(self.wsgi)
+        self.wsgi = self._closing(self.wsgi)
         # What is loaded now stays: looking through it again and again was 7 % of a plain request.
         gc.collect()
         gc.freeze()
+
+    def _closing(self, application: Any) -> Any:
+        """``application``, whose header ``Connection: close`` gunicorn would else drop and forget.
+
+        Every response of a worker that is stopping has it.
+        """
+
+        def call(environ: dict[str, Any], start_response: Any) -> Any:
+            def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+                asked = ("Connection", "close") in headers
+                if asked or self.stopping or _unread(environ) > _DRAINED:
+                    start_response.__self__.force_close()
+                return start_response(status, headers, exc_info)
+
+            return application(environ, start)
+
+        return call
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that is no valid HTTP, or one that failed outside the application."""
@@ -161,20 +182,6 @@ class _GatewayWorker(ThreadWorker):
             client.sendall(_answer(status or "500 Internal Server Error", _reason(exc), path))
         except OSError:
             self.log.debug("the client of a refused request is gone")
-
-
-def _closing(application: Any) -> Any:
-    """``application``, whose header ``Connection: close`` gunicorn would else drop and forget."""
-
-    def call(environ: dict[str, Any], start_response: Any) -> Any:
-        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            if ("Connection", "close") in headers or _unread(environ) > _DRAINED:
-                start_response.__self__.force_close()
-            return start_response(status, headers, exc_info)
-
-        return application(environ, start)
-
-    return call
 
 
 def _unread(environ: dict[str, Any]) -> int:

@@ -2,9 +2,9 @@
 
 python -m tests.bench.engine  prints its port, serves on 127.0.0.1, and ends with its standard
 input. A POST gets a completion at once, or with "stream": true as many numbered events as "events"
-says, the first at once, then one every "every_ms" milliseconds (0: all at once). The pace is kept
-to about a millisecond, which is what epoll's timeout can do; each event carries the time at which
-it really was sent.
+says (3 if it does not), the first at once, then one every "every_ms" milliseconds (0: all at once).
+The pace is kept to about a millisecond, which is what epoll's timeout can do; each event carries
+the time at which it really was sent.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Engine:
             connection.send(_COMPLETION)
         else:
             connection.send(STREAM_HEAD)
-            stream = Stream(connection, fields["events"], fields["every_ms"] / 1000)
+            every = fields.get("every_ms", 0) / 1000
+            stream = Stream(connection, fields.get("events", 3), every)
             self._schedule(time.monotonic(), stream)
 
     def _schedule(self, due: float, stream: Stream) -> None:

@@ -9,7 +9,6 @@ import pytest
 from app.catalog.facts import FactsCache
 from app.catalog.registry import Registry
 from app.engines.command import EngineCommand, Surroundings
-from app.engines.failures import Limits
 from app.engines.ports import free_port
 from app.settings import BUILTIN, EngineSettings
 from tests.fakes.registry_home import RegistryHome
@@ -18,9 +17,9 @@ from tests.fakes.registry_home import RegistryHome
 def command(home: Path, *words: str) -> EngineCommand:
     """The command of these words for a model that no engine can load."""
     RegistryHome(home).add("m", b"no GGUF")
-    settings = EngineSettings("", ("*",), command=words)
-    around = Surroundings(Registry(home), FactsCache(), home, Limits(1, 1), 4)
-    return EngineCommand("here", "m", settings, around)
+    settings = EngineSettings(
+        "", ("*",), command=words, connect_timeout=1.0, read_timeout=1.0)
+    return EngineCommand("m", settings, Surroundings(Registry(home), FactsCache(), home, 4))
 
 
 @pytest.fixture

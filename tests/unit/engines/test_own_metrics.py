@@ -64,7 +64,7 @@ class Watched:
         self._used = LoadedModels(300, lambda: self.now)
         fleet = Fleet([Entry(Served(("m", "n")), self.engine), Entry(Served(("dead",)), dead)],
                       supervisor, around)
-        self._own = OwnMetrics(fleet, self._used)
+        self._own = OwnMetrics(lambda: fleet, self._used)
 
     @staticmethod
     def _attached(url: str) -> Attached:
