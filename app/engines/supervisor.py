@@ -177,8 +177,10 @@ class Supervisor:
     def _watch(self, units: Collection[Unit]) -> None:
         """Before the facts are taken: hear of engines that fall idle while memory is wanted."""
         wanted = any(unit.wanted for unit in units)
+        ahead = max((unit.admission.service.mean for unit in units if unit.loaded), default=0.0)
         for unit in units:
             unit.admission.watched = wanted or unit.keep == 0
+            unit.admission.ahead = ahead
 
     def _hold(self, made: Plan) -> None:
         for unit in self.units():
@@ -192,4 +194,5 @@ class Supervisor:
                 f"and loop.memory-budget is {(self.budget or 0) // _MIB} MiB")
         if pinned:
             text += f", of which pinned engines take {pinned // _MIB} MiB"
+        unit.admission.owed_since = None
         unit.admission.fail(GatewayError(Kind.ENGINE_NOT_READY, text, wait=60))

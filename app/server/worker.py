@@ -7,6 +7,7 @@ request that is no HTTP.
 
 import errno
 import gc
+import os
 import re
 import resource
 import signal
@@ -57,6 +58,16 @@ class _GatewayWorker(StoppingWorker):
     def init_process(self) -> None:
         _allow_open_files()
         super().init_process()
+
+    def is_parent_alive(self) -> bool:
+        """Whether the master is there; this process ends at once with a master that was killed.
+
+        gunicorn's own waits for running calls, on a port that nobody answers; the guards of engines
+        end these.
+        """
+        if not super().is_parent_alive():
+            os._exit(1)
+        return True
 
     def accept(self, listener: socket.socket) -> None:
         """Take a connection and wait in the event loop, not in a thread, for its first byte."""
