@@ -46,6 +46,7 @@ def create_app(settings: Settings, clock: Clock = utc_now) -> Flask:
     app = Flask("loop-gateway", static_folder=None)
     app.url_map.merge_slashes = False  # a model name may hold two slashes; redirects help nobody
     app.config["MAX_BODY"] = settings.server.max_body
+    app.config["BODY_TIMEOUT"] = settings.server.body_timeout
     app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
     app.extensions["loop"] = _services(settings, clock)
     optional = settings.loop.default_model is not None

@@ -1,7 +1,10 @@
 """The road of a call, from a model name to an engine's reply."""
 
+import socket
 import threading
-from contextlib import ExitStack
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from app.call import Call, Passing, Reply
@@ -11,15 +14,18 @@ from app.engine_facts import EngineFacts
 from app.engines.dispatch import dispatch
 from app.engines.engine import Engine, takes_choices
 from app.engines.fleet import Fleet
-from app.engines.hangup import Hangups
+from app.engines.hangup import Departure, Hangups
 from app.engines.loaded import LoadedModels
 from app.engines.prober import Prober
+from app.engines.runs import Runs
 from app.engines.status import Status
 from app.engines.supervisor import Supervisor
 from app.engines.unit import Unit
 from app.errors import GatewayError, Kind
 
 _LOADED = "loaded"  # default-model: the one used last
+_TRANSFERS = 4  # of the threads beside those for calls
+_LOOK = 0.05  # s between two looks at whether the last call of a model has ended
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,13 @@ class Places:
     def __init__(self, count: int) -> None:
         self._free = threading.BoundedSemaphore(count)
 
+    def try_take(self) -> bool:
+        """Take a place, if one is free; never blocks."""
+        return self._free.acquire(blocking=False)
+
     def take(self) -> None:
         """Take a place; never blocks, raises GatewayError where none is free."""
-        if not self._free.acquire(blocking=False):
+        if not self.try_take():
             raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
 
     def give_back(self) -> None:
@@ -73,7 +83,9 @@ class Gateway:
         self._default = names.default
         self._registry = registry
         self.places = Places(places)
+        self.transfers = Places(_TRANSFERS)
         self._hangups = Hangups()
+        self._runs = Runs()
 
     def start(self) -> None:
         """Start the engines that are to be there from the beginning, and probe all from now on."""
@@ -95,6 +107,7 @@ class Gateway:
         model = self.resolve(call.model)
         engines = self._engines(model, call)
         with ExitStack() as held:
+            held.enter_context(self._runs.of(model))
             departure = held.enter_context(self._hangups.watch(call.client))
             reply = dispatch(engines, call.for_model(model), departure)
             held.callback(reply.close)
@@ -148,6 +161,29 @@ class Gateway:
         """
         question = replace(call, target="/health", method="GET", passing=Passing.STATUSES)
         self.call(question).close()
+
+    def watch(self, client: socket.socket | None) -> AbstractContextManager[Departure]:
+        """A Departure that happens if the client leaves before the context ends."""
+        return self._hangups.watch(client)
+
+    @contextmanager
+    def retired(self, model: str, client: socket.socket | None) -> Iterator[None]:
+        """Within it no call of the model runs or begins, and no managed engine of it has a process.
+
+        Blocks until its calls have ended, which are served as if nothing was, and its engines after
+        them; new ones do not find it meanwhile. Raises GatewayError where the client leaves.
+        """
+        with self._runs.none_of(model), self._hangups.watch(client) as departure:
+            while not (self._runs.over(model) and self._without_process(model)):
+                if departure.gone:
+                    raise GatewayError(Kind.CLIENT_GONE, "the client has left")
+                time.sleep(_LOOK)
+            self._used.touch(model, 0)
+            yield
+
+    def _without_process(self, model: str) -> bool:
+        units = [unit for unit in self._fleet.engines(model) if isinstance(unit, Unit)]
+        return all([self._supervisor.end(unit) for unit in units])
 
     def is_loaded(self, model: str) -> bool:
         """Whether an engine serves the model without having to be started first."""

@@ -74,6 +74,17 @@ class Supervisor:
             unit.keep = seconds
             self._notice()
 
+    def end(self, unit: Unit) -> bool:
+        """Have the unit end now, pinned or not, unless a call needs it; whether it has no process.
+
+        Never blocks: whoever wants to see the end asks again.
+        """
+        unit.life.wanted = False
+        if unit.life.state in (State.STOPPED, State.FAILED):
+            return True
+        self._lifecycle.stop(unit)
+        return False
+
     def memory_used(self) -> int:
         """Bytes that the engines which have a process take, as estimated."""
         return sum(facts.memory for facts in self._facts() if facts.has_process)
