@@ -72,7 +72,8 @@ class GatewayProcess:
         netrc.chmod(0o600)
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         return {**kept, "HOME": str(self.directory), "LOOP_CONFIG": str(config),
-                "HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", **self._more}
+                "HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1",
+                **self._more}
 
     def _wait_until_healthy(self) -> None:
         deadline = time.monotonic() + START_LIMIT

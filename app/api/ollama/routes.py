@@ -9,7 +9,7 @@ from app.api.http import json_response, services
 from app.api.ollama import account, embedding, generation, objects, running
 from app.api.ollama.reading import read_fields
 from app.api.ollama.refusal import Refusal
-from app.api.ollama.registry import blobs, changing, pulling
+from app.api.ollama.registry import blobs, changing, creating, pulling
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
 from app.catalog.facts import ModelFacts
@@ -77,6 +77,7 @@ def _add_calls(bp: Blueprint) -> None:
     bp.add_url_rule("/api/embed", view_func=embedding.embed, methods=["POST"])
     bp.add_url_rule("/api/embeddings", view_func=embedding.embeddings, methods=["POST"])
     bp.add_url_rule("/api/pull", view_func=pulling.pull, methods=["POST"])
+    bp.add_url_rule("/api/create", view_func=creating.create, methods=["POST"])
     bp.add_url_rule("/api/push", view_func=changing.push, methods=["POST"])
     bp.add_url_rule("/api/copy", view_func=changing.copy, methods=["POST"])
     bp.add_url_rule("/api/delete", view_func=changing.delete, methods=["DELETE"])

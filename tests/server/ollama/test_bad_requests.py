@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.raw_client import RawClient, fetch, request_bytes
+from tests.fakes.raw_client import RawClient, fetch
 from tests.fakes.raw_engine import RawEngine
-from tests.server.calls import JSON, SHOW, get, ollama_error, post, to_bytes
+from tests.server.calls import JSON, SHOW, ollama_error, post, to_bytes
 from tests.server.gateway_process import GatewayProcess
 from tests.server.ollama.asking import (
     CHAT, EMBED, EMBEDDINGS, GENERATE, HI, PS, PULL, TAGS, VERSION, WORK,

@@ -21,6 +21,7 @@ def asked(fields: dict[str, Any], empty: Refusal) -> str:
 def for_new(name: str, refused: str) -> str:
     """The name that a new model has where a client calls it ``name``: always with a tag.
 
+    Where it takes the place of a model that is called so, it is spelled as that one.
     Raises Refusal, whose text begins with ``refused``, where none can have it, and GatewayError
     where the caller may not use models of that name.
     """
@@ -33,4 +34,5 @@ def for_new(name: str, refused: str) -> str:
     if normal(gateway.unaliased(name)) != normal(name):
         raise invalid(f"{refused}: it is another name of '{gateway.unaliased(name)}'")
     permit(found, gateway)
-    return found
+    before = services().registry.find(found)
+    return before.name if before else found

@@ -51,7 +51,7 @@ def events_of(name: str, patience: Patience) -> Events:
     gateway = services().gateway
     name = gateway.unaliased(name.rpartition("://")[2])  # Ollama takes no notice of it either
     permit(name, gateway)
-    if _is_whole(services().registry.find(name)):
+    if is_whole(services().registry.find(name)):
         return _at_once()
     called = names.for_new(name, _INVALID)
     try:
@@ -88,6 +88,7 @@ def _hub() -> Hub:
         raise Refusal(501, str(error)) from error
 
 
-def _is_whole(entry: Entry | None) -> bool:
+def is_whole(entry: Entry | None) -> bool:
+    """Whether there is such a model, and all its files."""
     return entry is not None and all(
         (entry.directory / file.path).is_file() for file in entry.files)

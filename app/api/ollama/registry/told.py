@@ -51,7 +51,7 @@ def _lines(first: Progress, rest: Events) -> Iterator[bytes]:
     try:
         for event in rest:
             yield jsontext.encode(_line(event)) + b"\n"
-    except CatalogError as error:
+    except (CatalogError, GatewayError) as error:
         yield jsontext.encode({"error": str(error)}) + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""A gateway whose registry clients change, before a hub on loopback and an engine for all models."""
+"""A gateway whose registry clients change, between a hub on loopback and an engine."""
 
 from __future__ import annotations
 
