@@ -49,11 +49,11 @@ class Modelfile:
 
         Messages go before it, unless it has a context, which holds them already.
         """
-        made = {**fields, **self._options(fields), "messages": []}
+        made = {**fields, **self._options(fields), "earlier": []}
         if fields.get("raw") is True:
             return made
         if not fields.get("context"):
-            made["messages"] = list(self.messages)
+            made["earlier"] = list(self.messages)
         made["system"] = text(fields.get("system"), "system") or self.system
         between = not fields.get("suffix") or ".Suffix" in self.template
         made["template"] = text(fields.get("template"), "template") or (

@@ -87,8 +87,8 @@ def _system(fields: Fields) -> list[dict[str, Any]]:
 
 
 def _before(fields: Fields) -> list[dict[str, Any]]:
-    """Messages that are the model's own."""
-    return objects(fields.get("messages"), "messages")
+    """Messages that are the model's own; no client can send them under this name."""
+    return objects(fields.get("earlier"), "earlier")
 
 
 def _context(fields: Fields) -> tuple[int, ...]:
