@@ -84,6 +84,7 @@ def served(running_gateway: GatewayProcess) -> Iterator[Registered]:
 
 
 @pytest.fixture
-def client(served: Registered) -> Client:
+def client(served: Registered) -> Iterator[Client]:
     """The official client of the gateway."""
-    return Client(served.url)
+    with Client(served.url) as client:
+        yield client

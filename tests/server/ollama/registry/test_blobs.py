@@ -102,10 +102,10 @@ def test_an_upload_that_takes_its_time(served: Registered) -> None:
     piece, begun = 80_000, time.monotonic()
     with RawClient(served.url) as client:
         client.send(head(LARGE, f"Content-Length: {len(LARGE)}"))
-        for begin in range(0, 6 * piece, piece):
+        for begin in range(0, 5 * piece, piece):
             client.send(LARGE[begin:begin + piece])
-            time.sleep(SLOW * 0.3)
-        client.send(LARGE[6 * piece:])
+            time.sleep(SLOW * 0.25)
+        client.send(LARGE[5 * piece:])
         assert client.answer("POST").whole().status == 201
     assert time.monotonic() - begun > SLOW and served.has_blob(LARGE)
 

@@ -53,9 +53,10 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("POST", f"/api/blobs/{digest_of(b'x')}", b"x"), ("HEAD", f"/api/blobs/{digest_of(b'x')}", b""),
     ("POST", "/api/push", {"model": "other"}),
 ]
+SLASHED = [(method, f"{path}/", body) for method, path, body in CHANGES]
 
 
-@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
+@pytest.mark.parametrize(("method", "path", "body"), [*CHANGES, *SLASHED])
 def test_it_takes_the_scope_admin(served: Registered, method: str, path: str, body: Any) -> None:
     """Whatever a key may call; without a key it is a 401."""
     refused = ask(served, "user", method, path, body)

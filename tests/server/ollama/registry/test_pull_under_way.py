@@ -11,9 +11,10 @@ import pytest
 from app.catalog.store import partial
 from tests.fakes.hub import FakeHub, Fault
 from tests.fakes.processes import wait_until
+from tests.fakes.raw_client import RawClient, request_bytes
 from tests.fakes.whole_gguf import LARGE, whole
-from tests.server.calls import get
-from tests.server.ollama.registry.asking import Registered, digest_of, events_of
+from tests.server.calls import JSON, get, to_bytes
+from tests.server.ollama.registry.asking import PULL, Registered, digest_of, events_of
 
 HELD = 1_000_000  # bytes
 
@@ -53,6 +54,19 @@ def test_a_pull_ends_with_its_client(hub: FakeHub, served: Registered, reset: bo
     assert size and served.names() == []
     assert events_of(served.pull("org/m").body)[-1] == {"status": "success"}
     assert hub.asked("storage")[-1].headers["Range"] == f"bytes={size}-"
+    assert fault.hold
+    fault.hold.set()
+
+
+def test_a_pull_without_a_stream_ends_with_its_client(hub: FakeHub, served: Registered) -> None:
+    """Though nothing has been said to it yet."""
+    fault = held(hub, "org/m")
+    with RawClient(served.url) as client:
+        body = to_bytes({"model": "org/m", "stream": False})
+        client.send(request_bytes("POST", PULL, [("Host", client.host), *JSON], body))
+        assert fault.reached.wait(20)
+    wait_until(lambda: is_left(unfinished(served)), "the end of the pull", 5)
+    assert unfinished(served).stat().st_size and served.names() == []
     assert fault.hold
     fault.hold.set()
 
