@@ -64,7 +64,7 @@ def test_a_pull_without_a_stream_ends_with_its_client(hub: FakeHub, served: Regi
     with RawClient(served.url) as client:
         body = to_bytes({"model": "org/m", "stream": False})
         client.send(request_bytes("POST", PULL, [("Host", client.host), *JSON], body))
-        assert fault.reached.wait(20)
+        wait_until(lambda: partial.size_so_far(unfinished(served)), "the first bytes", 20)
     wait_until(lambda: is_left(unfinished(served)), "the end of the pull", 5)
     assert unfinished(served).stat().st_size and served.names() == []
     assert fault.hold
