@@ -39,7 +39,7 @@ class Admission:
         """
         self.rules = rules
         self.watched = False
-        self.owed_since: float | None = None  # calls waited for the engine's turn in vain since then
+        self.owed_since: float | None = None  # since then calls waited for its turn in vain
         self.ahead = 0.0  # s; what calls of other models take that come first
         self.retired = False
         self.service = ServiceTime()

@@ -98,6 +98,17 @@ class Supervisor:
         """The units that take no more calls and are still there."""
         return [unit for unit in self.units() if unit.admission.retired]
 
+    def end(self, unit: Unit) -> bool:
+        """Have the unit end now, pinned or not, unless a call needs it; whether it has no process.
+
+        Never blocks: whoever wants to see the end asks again.
+        """
+        unit.life.wanted = False
+        if unit.ended:
+            return True
+        self._lifecycle.stop(unit, evicted=False)
+        return False
+
     def memory_used(self) -> int:
         """Bytes that the engines which have a process take, as estimated."""
         return sum(facts.memory for facts in self._facts() if facts.has_process)
