@@ -181,7 +181,8 @@ class Unit:
         return UnitFacts(
             self.address, life.state, life.memory, demand.held,
             demand.waiting or int(owed is not None), since, demand.unused_since, life.ready_since,
-            life.load_time, self.keep, life.not_before, self.pinned, life.wanted and not self.admission.retired,
+            life.load_time, self.keep, life.not_before, self.pinned,
+            life.wanted and not self.admission.retired,
         )
 
     def ask(self, target: str) -> tuple[int, bytes]:
