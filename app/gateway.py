@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 
 from app.call import Call, Passing, Reply
-from app.catalog.names import normal
 from app.engine_facts import EngineFacts
 from app.engines.admission import Retired
 from app.engines.dispatch import dispatch
