@@ -5,11 +5,13 @@ import http.client
 import re
 import ssl
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from app.engines import chunked
-from app.engines.socket_reader import SocketReader
+from app.engines.receiving import receiver
 
+_SECURE = 16384  # bytes; a record of TLS holds no more
 _LONGEST_LINE = 65536  # bytes, as in http.client
 _MOST_HEADERS = 100
 _FIELD = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([^\r\n\0]*)\r?\n")
@@ -83,8 +85,11 @@ class EngineResponse(http.client.HTTPResponse):
 
     def arriving(self) -> Iterator[bytes]:
         """The pieces of a chunked body, as ``chunked.read`` gives them; closed at the end."""
-        secure = isinstance(self._sock, ssl.SSLSocket)  # which has bytes that its socket has not
-        yield from chunked.read(self.fp if secure else SocketReader(self.fp, self._sock))
+        if isinstance(self._sock, ssl.SSLSocket):  # has bytes that its descriptor has not
+            yield from chunked.read(b"", partial(self.fp.read1, _SECURE))
+        else:
+            ahead = self.fp.read1(len(self.fp.peek(1)))
+            yield from chunked.read(ahead, receiver(self._sock))
         self.close()
 
     def _status_line(self) -> tuple[str, int, str]:

@@ -32,6 +32,7 @@ class Running:
     pid: int
     start: float | None = None  # seconds from its start to its first answer to its health check
     headers: dict[str, str] = field(default_factory=dict)  # that its requests have to have
+    opening: float = 0.008  # seconds that one stream may take to begin, beside some for all
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ def measure(kind: str, on: Running, seconds: float, **options: Any) -> dict[str,
 
     Blocks until it is over. Raises LoadError where the load could not do what it was asked for.
     """
-    target = {"port": on.port, "pid": on.pid, "headers": on.headers}
+    target = {"port": on.port, "pid": on.pid, "headers": on.headers,
+              "opening": on.opening}
     text = json.dumps({"target": target, "seconds": seconds, **options})
     command = [sys.executable, "-m", "tests.bench.load", kind, text]
     try:

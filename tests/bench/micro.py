@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import timeit
 from collections.abc import Callable, Iterator
@@ -38,15 +37,16 @@ def _functions() -> Iterator[tuple[str, int, Callable[[], object]]]:
     yield "a chat request checked, 200 messages", 1, lambda: first_problem(long, view)
     yield "the header Host checked", 1, lambda: hosts.allows("127.0.0.1:11434")
     yield "a model's name made comparable", 1, lambda: normal(MODEL)
-    wire = b"".join(event(number, number) for number in range(_EVENTS)) + STREAM_END
-    events = list(chunked.read(io.BufferedReader(io.BytesIO(wire))))
-    yield "an event read from its chunk", _EVENTS, lambda: _read(wire)
+    pieces = [*(event(number, number) for number in range(_EVENTS)), STREAM_END]
+    wire = b"".join(pieces)
+    events = list(chunked.read(wire, bytes))
+    yield "an event read from its chunk", _EVENTS, lambda: _read(pieces)
     yield "an event followed to the end of its stream", _EVENTS, lambda: _follow(events)
     yield "an event made a line of /api/chat", _EVENTS, lambda: _lines(events)
 
 
-def _read(wire: bytes) -> None:
-    for _ in chunked.read(io.BufferedReader(io.BytesIO(wire))):
+def _read(pieces: list[bytes]) -> None:
+    for _ in chunked.read(b"", iter(pieces).__next__):
         pass
 
 

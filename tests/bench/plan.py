@@ -26,7 +26,6 @@ class Step:
     of_all: bool = True  # else of the gateway alone
 
 
-
 @dataclass(frozen=True)
 class Plan:
     """How much is measured; times in seconds."""
@@ -56,7 +55,8 @@ class Plan:
         ]
 
 
-FULL = Plan(rounds=7, streams=1000, alone=1.0, busy=1.5, paced=3.0, held=1.0, pictures=1.0, lists=1.0)
+FULL = Plan(rounds=7, streams=1000, alone=1.0, busy=1.5, paced=3.0, held=1.0, pictures=1.0,
+            lists=1.0)
 QUICK = Plan(rounds=2, streams=150, alone=0.4, busy=0.4, paced=1.0, held=0.4, pictures=0.1,
              lists=0.4)
 

@@ -21,11 +21,12 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """A server on a port of 127.0.0.1, the root of its processes, and what it wants to be sent."""
+    """What a load needs to know of a server, see launch.Running."""
 
     port: int
     pid: int
     headers: Mapping[str, str]
+    opening: float
 
 
 def connect(port: int) -> socket.socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -47,4 +48,4 @@ def running(site: Site) -> Iterator[Running]:
              "--num_workers", "1", "--telemetry", "False"]
     command = Command(words, port, site.directory, _ENVIRONMENT, "/health/liveliness")
     with started(command, site.directory / "log") as proxy:
-        yield proxy
+        yield replace(proxy, opening=0.2)
