@@ -29,8 +29,8 @@ class HeadersCutShort(http.client.HTTPException):
 def read_headers(reader: Any) -> http.client.HTTPMessage:
     """The headers that ``reader`` is at, their end included; raises http.client.HTTPException.
 
-    Plain ones go past the parser for mails, which was 7 % of a plain request; others get it, and
-    are read as http.client reads them.
+    Plain ones go past the parser for mails: with that, and head and body sent to the engine
+    together, a plain request costs 0.93 of what it did. Others are read as http.client reads them.
     """
     lines: list[str] = []
     while True:
