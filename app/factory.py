@@ -30,10 +30,11 @@ from app.engines.router import Served
 from app.engines.status import Status
 from app.engines.stock import Stock
 from app.engines.supervisor import Supervisor
-from app.gateway import Gateway, Lasting, Names, Routes
+from app.gateway import Gateway
 from app.hosts import AllowedHosts
 from app.keys import KeyRing
 from app.origins import AllowedOrigins
+from app.routes import Lasting, Names, Routes
 from app.settings import EngineSettings, LoopSettings, Settings
 from app.telemetry import build
 from app.telemetry.access_log import AccessLog
@@ -94,6 +95,7 @@ class Assembly:
         app = Flask("loop-gateway", static_folder=None)
         app.url_map.merge_slashes = False  # a model name may hold two slashes
         app.config["MAX_BODY"] = settings.server.max_body
+        app.config["BODY_TIMEOUT"] = settings.server.body_timeout
         app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
         app.extensions["loop"] = Services(self.gateway, self._lasting.registry, self._facts)
         recording.register(app, self._observer)

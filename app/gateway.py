@@ -1,66 +1,28 @@
 """The road of a call, from a model name to an engine's reply."""
 
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import cached_property
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 
 from app.call import Call, Passing, Reply
-from app.catalog.names import normal
-from app.catalog.registry import Registry
 from app.engine_facts import EngineFacts
 from app.engines.admission import Retired
 from app.engines.dispatch import dispatch
 from app.engines.engine import Engine, takes_choices
-from app.engines.fleet import Fleet
-from app.engines.hangup import Hangups
-from app.engines.loaded import LoadedModels
+from app.engines.hangup import Departure, Hangups
 from app.engines.own_metrics import OwnMetrics
-from app.engines.policy import Policy, PolicyInForce
-from app.engines.prober import Prober
+from app.engines.runs import Runs
 from app.engines.status import Status
-from app.engines.supervisor import Supervisor
 from app.engines.unit import Unit
 from app.errors import GatewayError, Kind
 from app.places import Places, stopping
+from app.routes import Lasting, Routes
 
 _LOADED = "loaded"  # default-model: the one used last
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the configuration says of model names."""
-
-    aliases: dict[str, str]
-    default: str | None
-
-    @cached_property
-    def _targets(self) -> dict[str, str]:
-        return {normal(name): target for name, target in self.aliases.items()}
-
-    def unaliased(self, name: str) -> str:
-        """The name an alias stands for; any other name as it is."""
-        return self._targets.get(normal(name), name)
-
-
-@dataclass(frozen=True)
-class Routes:
-    """What one configuration makes of names and engines; replaced as a whole."""
-
-    names: Names
-    fleet: Fleet
-    status: Status
-    prober: Prober
-    policy: Policy
-
-
-@dataclass(frozen=True)
-class Lasting:
-    """What goes on when the configuration changes."""
-
-    registry: Registry
-    supervisor: Supervisor
-    used: LoadedModels
-    policy: PolicyInForce
+_TRANSFERS = 4  # of the threads beside those for calls
+_LOOK = 0.05  # s between two looks at whether the last call of a model has ended
 
 
 class Gateway:
@@ -75,7 +37,9 @@ class Gateway:
         self._registry = lasting.registry
         self.own_metrics = OwnMetrics(lambda: self._routes.fleet, lasting.used)
         self.places = Places(places)
+        self.transfers = Places(_TRANSFERS)
         self._hangups = Hangups()
+        self._runs = Runs()
 
     def start(self) -> None:
         """Start the engines that are to be there from the beginning, and probe all from now on."""
@@ -130,6 +94,7 @@ class Gateway:
         call.record.model = model
         engines = self._engines(model, call)
         with ExitStack() as held:
+            held.enter_context(self._runs.of(model))
             departure = held.enter_context(self._hangups.watch(call.client))
             reply = dispatch(engines, call.for_model(model), departure)
             held.callback(reply.close)
@@ -191,6 +156,29 @@ class Gateway:
         """
         question = replace(call, target="/health", method="GET", passing=Passing.STATUSES)
         self.call(question).close()
+
+    def watch(self, client: socket.socket | None) -> AbstractContextManager[Departure]:
+        """A Departure that happens if the client leaves before the context ends."""
+        return self._hangups.watch(client)
+
+    @contextmanager
+    def retired(self, model: str, client: socket.socket | None) -> Iterator[None]:
+        """Within it no call of the model runs or begins, and no managed engine of it has a process.
+
+        Blocks until its calls have ended, which are served as if nothing was, and its engines after
+        them; new ones do not find it meanwhile. Raises GatewayError where the client leaves.
+        """
+        with self._runs.none_of(model), self._hangups.watch(client) as departure:
+            while not (self._runs.over(model) and self._without_process(model)):
+                if departure.gone:
+                    raise GatewayError(Kind.CLIENT_GONE, "the client has left")
+                time.sleep(_LOOK)
+            self._used.touch(model, 0)
+            yield
+
+    def _without_process(self, model: str) -> bool:
+        units = [unit for unit in self._routes.fleet.engines(model) if isinstance(unit, Unit)]
+        return all([self._supervisor.end(unit) for unit in units])
 
     def is_loaded(self, model: str) -> bool:
         """Whether an engine serves the model without having to be started first."""

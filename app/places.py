@@ -18,11 +18,15 @@ class Places:
         """Give no more places."""
         self.closed = True
 
+    def try_take(self) -> bool:
+        """Take a place, if one is free; never blocks."""
+        return not self.closed and self._free.acquire(blocking=False)
+
     def take(self) -> None:
         """Take a place; never blocks, raises GatewayError where none is free."""
         if self.closed:
             raise stopping()
-        if not self._free.acquire(blocking=False):
+        if not self.try_take():
             raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
 
     def give_back(self) -> None:

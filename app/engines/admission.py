@@ -1,5 +1,6 @@
 """The way to an engine: a call waits here until it has a slot, and gives it back here."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +39,8 @@ class Admission:
         """
         self.rules = rules
         self.watched = False
+        self.owed_since: float | None = None  # since then calls waited for its turn in vain
+        self.ahead = 0.0  # s; what calls of other models take that come first
         self.retired = False
         self.service = ServiceTime()
         self._on_news = on_news
@@ -62,6 +65,8 @@ class Admission:
     def move(self, gate: Gate) -> None:
         """From now on the engine takes calls as ``gate`` says."""
         with self._lock:
+            if gate is Gate.LOADING:
+                self.owed_since = None
             self._slots.move(gate, self._clock())
 
     def shut_if_unused(self) -> bool:
@@ -167,13 +172,17 @@ class Admission:
         patience = self._slots.patience(ticket, self._clock())
         if ticket.granted or patience is None or patience > 0:
             return patience
+        if self._slots.gate is Gate.SHUT:
+            # Whoever is told to come back shall not find that the others' turn has begun anew.
+            self.owed_since = min(self.owed_since or math.inf, ticket.place.since)
         text = f"the call waited {self.rules.max_wait:g} s for the model's engine without a turn"
         wait = self._expected_wait(len(self._slots.waiting))  # itself included
         raise GatewayError(Kind.QUEUE_FULL, text, wait=wait)
 
     def _expected_wait(self, calls: int) -> float:
         """Seconds until so many calls are through."""
-        return self.service.wait(calls, self._slots.count or calls)
+        own = self.service.wait(calls, self._slots.count or calls)
+        return own + (self.ahead if self._slots.gate is Gate.SHUT else 0.0)
 
     def _withdraw(self, ticket: Ticket) -> None:
         with self._lock:

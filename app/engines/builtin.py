@@ -57,8 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m app.engines.builtin", description=(
         "Serve one GGUF model with llama.cpp over HTTP: chat, completions and embeddings."))
     parser.add_argument("--model", type=Path, required=True, metavar="FILE", help="a .gguf file")
-    parser.add_argument("--mmproj", type=Path, metavar="FILE",
-                        help="the .gguf file that sees or hears for the model (none)")
+    parser.add_argument("--mmproj", type=_file_or_none, metavar="FILE",
+                        help='the .gguf file that sees or hears for the model ("": none)')
     parser.add_argument("--alias", required=True, metavar="NAME", help="what its answers name it")
     parser.add_argument("--port", type=_port, required=True, metavar="N", help="0: any free one")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
@@ -68,6 +68,10 @@ def _parser() -> argparse.ArgumentParser:
                         help="tokens of context of all slots together (for each slot "
                              f"{SLOT_CONTEXT}, or what the model was trained for if less)")
     return parser
+
+
+def _file_or_none(text: str) -> Path | None:
+    return Path(text) if text else None
 
 
 def _count(text: str) -> int:
@@ -156,14 +160,14 @@ def _parameters(library: Any, arguments: argparse.Namespace, file: Facts) -> Any
     if not embeds(file):
         # The only pooling that can take a long text piece by piece.
         parameters.pooling_type = library.llama_pooling_type.LLAMA_POOLING_TYPE_LAST
-    _bound_memory(library, parameters, file)
+    slot = parameters.n_ctx // parameters.n_parallel
+    parameters.n_batch = parameters.n_ubatch = batch(file, slot, arguments.mmproj is not None)
+    _bound_memory(library, parameters)
     return parameters
 
 
-def _bound_memory(library: Any, parameters: Any, file: Facts) -> None:
+def _bound_memory(library: Any, parameters: Any) -> None:
     """No more than what ``app.catalog.footprint`` foretells."""
-    slot = max(parameters.n_ctx // parameters.n_parallel, 1)
-    parameters.n_batch = parameters.n_ubatch = batch(file, slot)
     # Mapped files count twice where llama.cpp rearranges the weights (Q4_0, Q4_K), and end the
     # process when somebody cuts them short.
     parameters.load_mode = library.llama_load_mode.LLAMA_LOAD_MODE_NONE

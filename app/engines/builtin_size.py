@@ -7,6 +7,7 @@ from app.catalog.file_facts import Facts
 
 SLOT_CONTEXT = 4096  # tokens; enough for a chat, and four such slots of a small model stay small
 _BATCH = 256  # tokens
+_SEEING_BATCH = 512  # tokens; a picture that is seen at once is 256 or 280, of gemma3 or gemma4
 _LARGEST_TEXT = 2048  # tokens; what is embedded by models that must see the whole text at once
 _LAST = 3  # llama.h, llama_pooling_type: the vector of a text is that of its last token
 
@@ -21,11 +22,12 @@ def embeds(file: Facts) -> bool:
     return file.own("pooling_type") is not None
 
 
-def batch(file: Facts, slot: int) -> int:
-    """Tokens computed at once, of a model with so many tokens in a slot.
+def batch(file: Facts, slot: int, sees: bool) -> int:
+    """Tokens computed at once, of a model with so many tokens in a slot and maybe a projector.
 
     Embedding keeps the logits of all of them, twice: with 2,048 tokens and a vocabulary of
     262,144 that is 4.3 GB. On a CPU fewer are as fast.
     """
+    usual = _SEEING_BATCH if sees else _BATCH
     whole = embeds(file) and file.own("pooling_type") != _LAST
-    return max(_BATCH, min(_LARGEST_TEXT, slot)) if whole else _BATCH
+    return max(usual, min(_LARGEST_TEXT, slot)) if whole else usual

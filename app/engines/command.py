@@ -57,6 +57,11 @@ class EngineCommand:
         self._settings = settings
         self._around = around
         self._limits = limits_of(settings)
+        self._started: Entry | None = None
+
+    def outdated(self) -> bool:
+        """Whether the model has been removed or replaced since the last start."""
+        return self._around.registry.find(self._model) != self._started
 
     def memory(self) -> int:
         """Bytes that the engine will take, estimated; 0 for a model that is gone."""
@@ -70,6 +75,7 @@ class EngineCommand:
         entry = self._around.registry.find(self._model)
         if entry is None:
             raise CannotStart("the model is no longer in the registry")
+        self._started = entry
         log = self._around.home / FOLDER / f"{entry.directory.name}.log"
         line = filled(self._template(entry), entry, port, self.slots)
         directory = ROOT if self._settings.command == BUILTIN else None  # where its module is found

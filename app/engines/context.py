@@ -43,7 +43,8 @@ def memory_of(command: Sequence[str], model: ModelFacts, slots: int) -> int:
     slots = max(slots, 1)
     context = context_of(command, model, slots)
     if _is_builtin(words):
-        return estimate(model, context, slots, batch(model.file, context // slots), embeds=True)
+        at_once = batch(model.file, context // slots, model.projector is not None)
+        return estimate(model, context, slots, at_once, embeds=True)
     at_once = _told(words, _BATCH) or BATCH
     return estimate(model, context, slots, at_once, embeds=not _EMBEDS.isdisjoint(words))
 

@@ -31,7 +31,7 @@ def dispatch(engines: list[Engine], call: Call, departure: Departure) -> Reply:
     Blocks as the queue and ``EngineClient.send`` do. Raises GatewayError. A call that has reached
     an engine is not sent to another, except where the engine said that it is loading.
     """
-    rest, loading, revived = list(engines), list[Engine](), set[str]()
+    rest, loading, revived, full = list(engines), list[Engine](), set[str](), list[Full]()
     while rest:
         engine = _chosen(rest, call)
         rest.remove(engine)
@@ -42,8 +42,12 @@ def dispatch(engines: list[Engine], call: Call, departure: Departure) -> Reply:
         except GatewayError as error:
             if error.kind is Kind.ENGINE_UNAVAILABLE and _may_revive(engine, revived):
                 rest.append(engine)
-            elif not (rest or loading) or not (isinstance(error, Full) or error.kind in _UNSEEN):
+            elif not (isinstance(error, Full) or error.kind in _UNSEEN):
                 raise
+            elif not (rest or loading):
+                raise full[0] if full else error  # one that is full can be come back to
+            elif isinstance(error, Full):
+                full.append(error)
     return _through(loading[0], call, departure, patient=True)
 
 
@@ -93,14 +97,18 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
     if isinstance(reply.pieces, list):
         engine.answered()
         return reply
+    engine.health.hear()
     finish = partial(_finished, engine, reply)
     return replace(reply, pieces=_watched(engine, client, reply), finish=finish)
 
 
 def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[bytes]:
     """The pieces as they come; how they end is news about the engine's health."""
+    health = engine.health
     try:
-        yield from reply.pieces
+        for piece in reply.pieces:
+            health.hear()
+            yield piece
     except GatewayError as error:
         note(engine, client, error)
         raise

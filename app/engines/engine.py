@@ -11,7 +11,7 @@ from app.engines.client import EngineClient
 from app.engines.failures import BrokenConnection
 from app.engines.health import Health
 from app.engines.loading import Loading
-from app.engines.props import PropsCache, asking, parse_props
+from app.engines.props import QUICK, PropsCache, asking, parse_props
 from app.engines.router import Candidate
 from app.errors import GatewayError, Kind
 from app.settings import EngineSettings
@@ -42,7 +42,10 @@ class Engine(Protocol):
         """Whether it can serve without being started first."""
 
     def ask(self, target: str, /) -> tuple[int, bytes]:
-        """Status and body of a small GET; blocks for a third of a second, raises GatewayError."""
+        """Status and body of a small GET; blocks for seconds, raises GatewayError."""
+
+    def ask_soon(self, target: str, /) -> tuple[int, bytes]:
+        """As ``ask``; blocks for half a second at most."""
 
     def require(self) -> None:
         """Raise GatewayError while it makes no sense to wait for it."""
@@ -100,7 +103,8 @@ class Attached:
         self.client = client
         self._asker = asker
         self.ask = asking(asker)
-        self.props = PropsCache(self.ask, settings.kind)
+        self.ask_soon = asking(asker, QUICK)
+        self.props = PropsCache(self.ask_soon, settings.kind)
         self.admission = admission
         self.health = Health(settings.strikes)
         self.loading = Loading(self.ask, settings.start_timeout)
@@ -141,7 +145,7 @@ class Attached:
                 return
             self._ask_slots_at = now + _SLOTS_RETRY
         try:
-            found = parse_props(*self.ask("/props"))
+            found = parse_props(*self.ask_soon("/props"))
         except GatewayError:
             return
         if found is OPENAI:
@@ -158,7 +162,7 @@ class Attached:
 
     def silent(self, client: EngineClient, why: str) -> None:
         """A strike."""
-        self.health.silent(why)
+        self.health.silent(why, client.silence)
 
     def answered(self) -> None:
         """It is healthy."""

@@ -77,17 +77,29 @@ class Fleet:
         return [(served, engine) for served, engine in pairs if engine]
 
     def managed(self) -> list[Unit]:
-        """The unit of each command with each model of the registry that it serves."""
+        """The unit of each command with each model of the registry that it serves, and those that
+        still run a model which the registry has no more.
+        """
         if not any(entry.managed for entry in self._entries):
             return []
         found = [(index, engine) for entry in self._registry.entries()
                  for index, engine in self._engines(entry.name)]
-        return [engine for _, engine in sorted(found, key=lambda pair: pair[0])
-                if isinstance(engine, Unit)]
+        units = [engine for _, engine in sorted(found, key=lambda pair: pair[0])
+                 if isinstance(engine, Unit)]
+        return units + [unit for unit in self._owners.supervisor.units()
+                        if not (unit.ended or unit.admission.retired or unit in units)]
 
     def started(self) -> list[Unit]:
         """The units that have a process or had one."""
         return [unit for unit in self._owners.supervisor.units() if unit.life.starts]
+
+    def loading(self) -> list[str]:
+        """The models of the registry whose attached engines say that they are loading."""
+        served = [each for each, engine in self.attached() if engine.loading.since is not None]
+        if not served:
+            return []
+        return [entry.name for entry in self._registry.entries()
+                if any(each.matches(entry.name) for each in served)]
 
     def leaving(self) -> tuple[list[Attached], list[Unit]]:
         """Engines of earlier configurations that take no more calls and are still there."""

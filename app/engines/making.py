@@ -45,6 +45,9 @@ class Command(Protocol):
     def memory(self) -> int:
         """Bytes that the engine will take, estimated."""
 
+    def outdated(self) -> bool:
+        """Whether the model has been removed or replaced since the last start."""
+
     def start(self, port: int) -> Process:
         """The process, just started; raises CannotStart."""
 

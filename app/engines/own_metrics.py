@@ -104,8 +104,8 @@ class OwnMetrics:
 
 def _asked(engine: Attached | Unit) -> str:
     """The engine's metrics; "" where it is no llama-server, sleeps, or has none."""
-    facts = parse_props(*engine.ask("/props"))
+    facts = parse_props(*engine.ask_soon("/props"))
     if facts is None or not facts.is_llama_server or facts.sleeping:
         return ""
-    status, body = engine.ask("/metrics")
+    status, body = engine.ask_soon("/metrics")
     return body.decode("utf-8", "replace") if status == 200 else ""

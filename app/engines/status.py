@@ -47,7 +47,8 @@ class Status:
 
     def present(self) -> dict[str, ModelStatus]:
         """Every model that is loaded, loading or failed; asks engines as ``of`` does."""
-        names = {*self._used.by_last_use(), *(unit.model for unit in self._fleet.started())}
+        names = {*self._used.by_last_use(), *(unit.model for unit in self._fleet.started()),
+                 *self._fleet.loading()}
         found = {name: self.of(name, ask=True) for name in names}
         return {name: status for name, status in found.items() if status.value != "unloaded"}
 
@@ -132,7 +133,7 @@ def _is_there(engine: Attached) -> bool:
     if time.monotonic() - engine.health.answered_at < _FRESH:
         return True
     try:
-        engine.ask("/health")
+        engine.ask_soon("/health")
     except GatewayError:
         return False
     return True

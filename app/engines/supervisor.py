@@ -98,6 +98,17 @@ class Supervisor:
         """The units that take no more calls and are still there."""
         return [unit for unit in self.units() if unit.admission.retired]
 
+    def end(self, unit: Unit) -> bool:
+        """Have the unit end now, pinned or not, unless a call needs it; whether it has no process.
+
+        Never blocks: whoever wants to see the end asks again.
+        """
+        unit.life.wanted = False
+        if unit.ended:
+            return True
+        self._lifecycle.stop(unit, evicted=False)
+        return False
+
     def memory_used(self) -> int:
         """Bytes that the engines which have a process take, as estimated."""
         return sum(facts.memory for facts in self._facts() if facts.has_process)
@@ -177,8 +188,10 @@ class Supervisor:
     def _watch(self, units: Collection[Unit]) -> None:
         """Before the facts are taken: hear of engines that fall idle while memory is wanted."""
         wanted = any(unit.wanted for unit in units)
+        ahead = max((unit.admission.service.mean for unit in units if unit.loaded), default=0.0)
         for unit in units:
             unit.admission.watched = wanted or unit.keep == 0
+            unit.admission.ahead = ahead
 
     def _hold(self, made: Plan) -> None:
         for unit in self.units():
@@ -192,4 +205,5 @@ class Supervisor:
                 f"and loop.memory-budget is {(self.budget or 0) // _MIB} MiB")
         if pinned:
             text += f", of which pinned engines take {pinned // _MIB} MiB"
+        unit.admission.owed_since = None
         unit.admission.fail(GatewayError(Kind.ENGINE_NOT_READY, text, wait=60))

@@ -9,7 +9,7 @@ from app.engines.client import EngineClient
 from app.engines.health import Health
 from app.engines.loading import Loading
 from app.engines.making import Command, Process
-from app.engines.props import PropsCache, asking, parse_props
+from app.engines.props import QUICK, PropsCache, asking, parse_props
 from app.engines.unit_facts import State, UnitFacts
 from app.errors import GatewayError, Kind
 
@@ -72,7 +72,7 @@ class Unit:
         self.admission = admission
         self.health = Health(command.strikes, clock)
         self.loading = Loading(self.ask, command.start_timeout)
-        self.props = PropsCache(self.ask, command.kind)
+        self.props = PropsCache(self.ask_soon, command.kind)
         self.kept: float | None = None  # s to stay without a call, None for the usual time
         self.life = Life()
         self._keep_alive = keep_alive
@@ -125,7 +125,8 @@ class Unit:
         """Whether it has no process and somebody waits for it, or it is to be there anyway."""
         if self.life.state in (State.READY, State.STARTING) or self.admission.retired:
             return False
-        return self.life.wanted or self.admission.demand().waiting > 0
+        waited_for = self.admission.demand().waiting or self.admission.owed_since is not None
+        return self.life.wanted or bool(waited_for)
 
     def require(self) -> None:
         """Raise GatewayError within the pause after a failure, unless that is short."""
@@ -147,7 +148,7 @@ class Unit:
 
     def silent(self, client: EngineClient, why: str) -> None:
         """A strike; after too many of them the process is ended."""
-        if self.health.silent(why):
+        if self.health.silent(why, client.silence):
             self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def learn_slots(self) -> None:
@@ -161,7 +162,7 @@ class Unit:
     def failed_probe(self, why: str) -> None:
         """A strike, by somebody who asked beside all calls."""
         client = self.life.client
-        if client is not None and self.health.silent(why, probe=True):
+        if client is not None and self.health.missed(why):
             self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def answered(self) -> None:
@@ -173,17 +174,27 @@ class Unit:
     def facts(self) -> UnitFacts:
         """The unit as the policy sees it."""
         life, demand = self.life, self.admission.demand()
-        if self.ended and (demand.waiting or life.wanted):
+        owed = self.admission.owed_since if self.ended else None
+        if self.ended and (demand.waiting or life.wanted or owed is not None):
             life.memory = self.command.memory()
+        since = min((at for at in (demand.wanted_since, owed) if at is not None), default=None)
         return UnitFacts(
-            self.address, life.state, life.memory, demand.held, demand.waiting,
-            demand.wanted_since, demand.unused_since, life.ready_since, life.load_time, self.keep,
-            life.not_before, self.pinned, life.wanted and not self.admission.retired,
+            self.address, life.state, life.memory, demand.held,
+            demand.waiting or int(owed is not None), since, demand.unused_since, life.ready_since,
+            life.load_time, self.keep, life.not_before, self.pinned,
+            life.wanted and not self.admission.retired,
         )
 
     def ask(self, target: str) -> tuple[int, bytes]:
         """Status and body of a GET of the process that runs or starts; raises GatewayError."""
+        return asking(self._asker())(target)
+
+    def ask_soon(self, target: str) -> tuple[int, bytes]:
+        """As ``ask``; blocks for half a second at most."""
+        return asking(self._asker(), QUICK)(target)
+
+    def _asker(self) -> EngineClient:
         asker = self.life.asker
         if asker is None:
             raise GatewayError(Kind.ENGINE_UNAVAILABLE, "there is no engine to ask")
-        return asking(asker)(target)
+        return asker

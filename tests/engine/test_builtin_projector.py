@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+import socket
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -51,6 +52,16 @@ def test_it_sees_pictures(demo_model: Path, tmp_path: Path) -> None:
         seen = {"type": "image_url", "image_url": {"url": picture()}}
         more = prompt_tokens(engine.url, seen) - prompt_tokens(engine.url)
         assert PICTURE_TOKENS <= more < 2 * PICTURE_TOKENS
+
+
+def test_an_empty_name_means_none(demo_model: Path) -> None:
+    """As a command says of a model that has no projector; so what is wrong is the port."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = ["--model", str(demo_model), "--mmproj", "", "--alias", "a", "--port", str(port)]
+        with EngineProcess(*command) as engine:
+            assert engine.code() == 1
+            assert engine.output().startswith(f"builtin engine: port {port} on 127.0.0.1 is in use")
 
 
 def scribbled(_model: Path, projector: Path) -> None:

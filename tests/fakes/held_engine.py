@@ -93,6 +93,9 @@ class HeldCommand:
     def memory(self) -> int:
         return self.size
 
+    def outdated(self) -> bool:
+        return False
+
     def start(self, port: int) -> HeldProcess:
         if self.refuses:
             raise CannotStart(self.refuses)

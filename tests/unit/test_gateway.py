@@ -27,8 +27,9 @@ from app.engines.status import Status
 from app.engines.stock import Stock
 from app.engines.supervisor import Supervisor
 from app.errors import GatewayError, Kind
-from app.gateway import Gateway, Lasting, Names, Routes
+from app.gateway import Gateway
 from app.jsontext import decode, encode
+from app.routes import Lasting, Names, Routes
 from app.settings import EngineSettings
 from tests.fakes.registry_home import RegistryHome
 

@@ -14,7 +14,7 @@ from tests.fakes.model_files import projector, pulled
 from tests.fakes.registry_home import RegistryHome
 from tests.fakes.shaped_models import shaped
 
-PROCESS = 64 * 2**20
+PROCESS = 72 * 2**20
 FILE = 1_000_000
 WORDS = 1000
 # Two layers, and in each two heads with keys and values of 16 numbers: 128 bytes of a token.

@@ -7,7 +7,7 @@ import pytest
 from app.catalog.footprint import estimate
 from app.catalog.model_facts import ModelFacts
 from app.engines.context import context_of, memory_of
-from tests.fakes.model_files import pulled
+from tests.fakes.model_files import projector, pulled
 from tests.fakes.registry_home import RegistryHome
 from tests.fakes.shaped_models import shaped
 
@@ -98,6 +98,14 @@ def test_the_builtin_engine_computes_few_tokens_at_once(
     model = model_of(registry_home, trained, **keys)
     context = SLOTS * min(trained, 4096)
     assert memory_of(["builtin"], model, SLOTS) == estimate(model, context, SLOTS, batch, True)
+
+
+def test_the_builtin_engine_sees_a_picture_at_once(registry_home: RegistryHome) -> None:
+    """Those of some models are more than it takes of a text at once."""
+    files = {"model.gguf": shaped("llama", {**SMALL, "context_length": 4096}, 1000),
+             "mmproj.gguf": projector(vision=True)}
+    model = pulled(registry_home, files)
+    assert memory_of(["builtin"], model, 1) == estimate(model, 4096, 1, 512, embeds=True)
 
 
 def test_no_slots_are_one(registry_home: RegistryHome) -> None:
