@@ -48,6 +48,11 @@ def nworkers_changed(server, new_value, old_value):
         server.num_workers = 1
 
 
+def on_exit(server):
+    """Nothing more can be asked of a master that ends."""
+    master.forget_signals()
+
+
 def worker_exit(server, worker):
     """End the engines with their gateway; where a worker is killed their guards do it."""
     if worker.application is not None:  # none where it could not be loaded

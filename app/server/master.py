@@ -25,6 +25,15 @@ def take_signals(arbiter: Any) -> None:
     arbiter.signal = _Signals(arbiter.SIG_QUEUE.put_nowait)
 
 
+def forget_signals() -> None:
+    """Ignore what ends the master once it is about to end: its exit code is to be 0.
+
+    Python gives signals their first meaning back before the process is gone.
+    """
+    for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(signum, signal.SIG_IGN)
+
+
 class _Signals:
     """The handler of all signals but SIGCHLD."""
 

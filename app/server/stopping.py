@@ -5,7 +5,7 @@
     SIGQUIT, SIGINT   as SIGTERM whose time is up
     SIGHUP            the configuration is read again
 
-When the time is up calls end by an error, and a second later their connections are cut. Connections
+When the time is up calls end by an error, and soon after their connections are cut. Connections
 are accepted, to be told so, as long as calls run; one that nobody accepts looks like a gateway that
 hangs.
 """
@@ -38,9 +38,9 @@ class StoppingWorker(ThreadWorker):
         self.busy: set[Any] = set()  # connections whose request is being answered
         self.lingering: deque[Any] = deque()  # answered and closing, the next to be closed first
         self.hasty = False
-        self._end_by: float | None = None  # when calls have to end
-        self._cut_by: float | None = None  # when they must have
-        self._drained = False
+        self._running: set[Any] | None = None  # of ``busy`` those from before the signal
+        self._end_by: float | None = None  # when these have to end
+        self._cut_by: float | None = None  # when connections are cut
 
     @property
     def stopping(self) -> bool:
@@ -84,28 +84,31 @@ class StoppingWorker(ThreadWorker):
             self._approach_end(time.monotonic(), self._end_by)
 
     def _approach_end(self, now: float, end_by: float) -> None:
-        if not self._drained:
-            self._drained = True
+        if self._running is None:
             self.application.drain()
-        if self.busy and now >= end_by:
-            self._end_calls(now)
+            self._running = set(self.busy)
+        self._running &= self.busy  # not who comes now, or a crowd that does would go on for ever
         soon = now if self.hasty else now + _LINGER
         _close_by(soon, self.keepalived_conns)
         _close_by(soon, self.lingering)
-        if not self.busy:
-            _close_by(soon, self.pending_conns)
-            if self.alive:
-                self.alive = False
-                self._wake()
+        if self._running:
+            if now >= end_by:
+                self._end_calls(now, self._running)
+            return
+        _close_by(soon, self.pending_conns)
+        if self.alive:
+            self.alive = False
+            self._cut_by = soon
+            self._wake()
+        elif self._cut_by is not None and now >= self._cut_by:
+            _cut(self.busy)
 
-    def _end_calls(self, now: float) -> None:
+    def _end_calls(self, now: float, running: set[Any]) -> None:
         if self._cut_by is None:
             self._cut_by = now + _CUT
             self.application.end_calls()
         elif now >= self._cut_by:
-            for connection in self.busy:
-                with suppress(OSError):  # it is closed already
-                    connection.sock.shutdown(socket.SHUT_RDWR)
+            _cut(running)
 
     def set_accept_enabled(self, enabled: bool | None) -> None:
         """Accept connections or not; at the end for good, so that nobody waits in vain."""
@@ -122,6 +125,13 @@ class StoppingWorker(ThreadWorker):
             self.accept(listener)
             if self.nr_conns == count:
                 return
+
+
+def _cut(connections: Iterable[Any]) -> None:
+    """Let no thread wait any longer for what these clients send or take."""
+    for connection in connections:
+        with suppress(OSError):  # it is closed already
+            connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _close_by(deadline: float, connections: Iterable[Any]) -> None:

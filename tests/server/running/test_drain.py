@@ -24,6 +24,7 @@ from tests.server.engines.managed_gateway import ManagedGateway, engine
 MESSAGES = "/v1/messages"
 STOPPING = "the gateway is stopping"
 TERM = signal.SIGTERM
+CROWD = 12
 
 
 @pytest.fixture
@@ -95,11 +96,10 @@ def test_calls_end_and_none_begin(gateway: ManagedGateway) -> None:
         waiting = calls.chat("m")
         gateway.wait_for_queue("m", 1)
         os.kill(gateway.pid, TERM)
-        wait_until(lambda: gateway.log().count("Handling signal: term"), "the signal")
+        wait_until(lambda: is_stopping(gateway), "the signal")
         is_told(kept.request("POST", CHAT, JSON, to_bytes(HELLO)).whole())
         for path in (CHAT, "/v1/completions", OLLAMA, MESSAGES, "/completion"):
             is_told(post(gateway.url, path, HELLO), path)
-        assert is_stopping(gateway)
         listed = get(gateway.url, "/v1/models")
         assert (listed.status, listed.header("Connection")) == (200, "close")
         assert gateway.engine("m")["running"] == 1
@@ -157,7 +157,10 @@ def test_a_client_that_takes_no_bytes_does_not_either(hurried: ManagedGateway) -
 
 
 def test_every_connection_is_answered_or_refused(hurried: ManagedGateway) -> None:
-    """From the signal to the end nobody waits in vain, and nobody gets half an answer."""
+    """From the signal to the end nobody waits in vain, and nobody gets half an answer.
+
+    A crowd that comes again and again does not hold up the end.
+    """
     outcomes: list[str] = []
 
     def knock() -> None:
@@ -166,14 +169,14 @@ def test_every_connection_is_answered_or_refused(hurried: ManagedGateway) -> Non
 
     with streaming(hurried.url, "m", f"until:{hurried.directory / 'never'}"):
         os.kill(hurried.pid, TERM)
-        clients = [threading.Thread(target=knock) for _ in range(4)]
+        clients = [threading.Thread(target=knock) for _ in range(CROWD)]
         for client in clients:
             client.start()
         for client in clients:
             client.join(20)
     assert set(outcomes) <= {"served", "told", "reset", "refused"}
     # The kernel has made a few connections at the moment in which nothing listens any more.
-    assert outcomes.count("told") > 0 and outcomes.count("reset") <= 4, outcomes
+    assert outcomes.count("told") > CROWD and outcomes.count("reset") <= CROWD, outcomes
 
 
 def knocked(gateway: ManagedGateway) -> str:

@@ -81,7 +81,7 @@ def test_two_alike_keep_both_their_processes(gateway: ManagedGateway) -> None:
         for answer in held:
             succeeds(answer.result())
     wait_until(lambda: len(gateway.programs("a")) == 2, "the end of one")
-    assert len(states(gateway)) == 3
+    wait_until(lambda: len(states(gateway)) == 3, "it to be forgotten")
 
 
 def test_an_engine_that_changes_ends_after_its_calls(gateway: ManagedGateway) -> None:
