@@ -64,8 +64,8 @@ def create_app(
     app.config["MAX_BODY"] = settings.server.max_body
     app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
     app.extensions["loop"] = services = _services(settings, clock)
-    counted = CollectorRegistry()
-    recording.register(app, Observer(RequestMetrics(counted), access_log))
+    counted = RequestMetrics()
+    recording.register(app, Observer(counted, access_log))
     optional = settings.loop.default_model is not None
     app.register_blueprint(openai.blueprint(model_optional=optional))
     app.register_blueprint(juno.blueprint(model_optional=optional))
@@ -84,13 +84,15 @@ def create_app(
     return app
 
 
-def _metrics_page(counted: CollectorRegistry, gateway: Gateway) -> MetricsPage:
+def _metrics_page(counted: RequestMetrics, gateway: Gateway) -> MetricsPage:
     """The page of what is counted, what engines are doing, and what they say of themselves."""
-    counted.register(EngineCollector(gateway.status.engines, gateway.memory))
-    Info("loop_build", "Which gateway this is", registry=counted).info(
+    registry = CollectorRegistry()
+    registry.register(counted)
+    registry.register(EngineCollector(gateway.status.engines, gateway.memory))
+    Info("loop_build", "Which gateway this is", registry=registry).info(
         {"version": build.version(), "python": build.python()})
-    ProcessCollector(registry=counted)
-    return MetricsPage(counted, gateway.own_metrics.texts)
+    ProcessCollector(registry=registry)
+    return MetricsPage(registry, gateway.own_metrics.texts)
 
 
 def _guard(settings: Settings, clock: Clock) -> security.Guard:
