@@ -1,10 +1,13 @@
 """The socket of one client: a request must be whole in time, and an answer must be taken."""
 
 import errno
+import select
 import socket
 import time
 
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
+
+from app.kernel_timing import interval
 
 _AT_ONCE = 65536  # bytes at a time
 _HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
@@ -18,20 +21,30 @@ class Overdue(NoMoreData):
 class ClientSocket(socket.socket):
     """A socket that raises Overdue past ``deadline`` and gives up on a client that reads nothing.
 
-    ``deadline`` is a time on the monotonic clock, or None; ``write_timeout`` is in seconds.
+    ``deadline`` is a time on the monotonic clock, or None.
     """
 
     deadline: float | None = None
-    write_timeout: float | None = None
     ahead: bytes = b""
     too_long: bool = False  # the head in ``ahead``, which has no end yet
 
     @classmethod
     def of(cls, accepted: socket.socket, write_timeout: float) -> "ClientSocket":
-        """The same connection; ``accepted`` is used up."""
+        """The same connection, each piece to be taken within so many seconds.
+
+        ``accepted`` is used up.
+        """
         made = cls(fileno=accepted.detach())
-        made.write_timeout = write_timeout
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(write_timeout))
         return made
+
+    def arrives(self, seconds: float) -> bool:
+        """Wait so long for something to come; whether a request can be read now, as ``gather``."""
+        if self.holds_head:
+            return True
+        poll = select.poll()
+        poll.register(self, select.POLLIN)
+        return bool(poll.poll(1000 * seconds)) and self.gather()
 
     def gather(self) -> bool:
         """Take what has come into ``ahead``, never blocking; whether a request can be read now.
@@ -49,6 +62,11 @@ class ClientSocket(socket.socket):
         ended = any(self.ahead.find(end, searched) >= 0 for end in _HEAD_ENDS)
         self.too_long = not ended and len(self.ahead) > _LONGEST_HEAD
         return not piece or ended or self.too_long
+
+    @property
+    def holds_head(self) -> bool:
+        """Whether a whole head is in ``ahead``: a client may send requests without waiting."""
+        return any(end in self.ahead for end in _HEAD_ENDS)
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         """As socket.recv, ``ahead`` first; raises Overdue where nothing comes in time.
@@ -85,11 +103,13 @@ class ClientSocket(socket.socket):
 
         Raises BrokenPipeError, as for a client that left: this one might as well have.
         """
-        if self.gettimeout() != self.write_timeout:
-            self.settimeout(self.write_timeout)
-        view = memoryview(data)
+        if self.gettimeout() is not None:
+            self.settimeout(None)  # the kernel keeps the time
         try:
-            while view:
-                view = view[self.send(view, flags):]
-        except TimeoutError:
+            sent = self.send(data, flags)
+            if sent < len(data):
+                view = memoryview(data)[sent:]
+                while view:
+                    view = view[self.send(view, flags):]
+        except BlockingIOError:
             raise BrokenPipeError(errno.EPIPE, "the client takes no bytes") from None

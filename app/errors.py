@@ -37,6 +37,7 @@ class Kind(Enum):
     QUEUE_FULL = auto()          # its queue is full, or the call waited in it for too long
     UPSTREAM_ERROR = auto()      # it answered 5xx, or something that is no whole answer
     BUSY = auto()                # every thread that may wait for an engine does
+    STOPPING = auto()            # the gateway takes no more calls, as it is about to end
     CLIENT_GONE = auto()         # nobody is there to read what it would say
     INTERNAL = auto()            # a fault of the gateway itself
 

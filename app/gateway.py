@@ -1,92 +1,80 @@
 """The road of a call, from a model name to an engine's reply."""
 
-import threading
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 
 from app.call import Call, Passing, Reply
-from app.catalog.names import normal
-from app.catalog.registry import Registry
 from app.engine_facts import EngineFacts
+from app.engines.admission import Retired
 from app.engines.dispatch import dispatch
 from app.engines.engine import Engine, takes_choices
-from app.engines.fleet import Fleet
-from app.engines.hangup import Hangups
-from app.engines.loaded import LoadedModels
+from app.engines.hangup import Departure, Hangups
 from app.engines.own_metrics import OwnMetrics
-from app.engines.prober import Prober
+from app.engines.runs import Runs
 from app.engines.status import Status
-from app.engines.supervisor import Supervisor
 from app.engines.unit import Unit
 from app.errors import GatewayError, Kind
+from app.places import Places, stopping
+from app.routes import Lasting, Routes
 
 _LOADED = "loaded"  # default-model: the one used last
-
-
-@dataclass(frozen=True)
-class Names:
-    """What the configuration says of model names."""
-
-    aliases: dict[str, str]
-    default: str | None
-
-
-class Places:
-    """The right to keep a thread waiting, for an engine or for a slow client's body."""
-
-    def __init__(self, count: int) -> None:
-        self._free = threading.BoundedSemaphore(count)
-
-    def take(self) -> None:
-        """Take a place; never blocks, raises GatewayError where none is free."""
-        if not self._free.acquire(blocking=False):
-            raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
-
-    def give_back(self) -> None:
-        """Give a place back that was taken."""
-        self._free.release()
-
-
-@dataclass(frozen=True)
-class Engines:
-    """The engines and what is known of them."""
-
-    fleet: Fleet
-    supervisor: Supervisor
-    used: LoadedModels
-    status: Status
-    prober: Prober
-    own_metrics: OwnMetrics
+_TRANSFERS = 4  # of the threads beside those for calls
+_LOOK = 0.05  # s between two looks at whether the last call of a model has ended
 
 
 class Gateway:
     """The one door from HTTP to engines. Safe to use from many threads."""
 
-    def __init__(self, engines: Engines, names: Names, registry: Registry, places: int) -> None:
+    def __init__(self, routes: Routes, lasting: Lasting, places: int) -> None:
         """At most ``places`` calls are meant to run at a time; callers take one for each."""
-        self._fleet = engines.fleet
-        self._supervisor = engines.supervisor
-        self._used = engines.used
-        self._keep_alive = engines.used.keep_alive
-        self._prober = engines.prober
-        self.status = engines.status
-        self.own_metrics = engines.own_metrics
-        self._literal = engines.fleet.literal_names
-        self._aliases = {normal(name): target for name, target in names.aliases.items()}
-        self._default = names.default
-        self._registry = registry
+        self._routes = routes
+        self._supervisor = lasting.supervisor
+        self._used = lasting.used
+        self._policy = lasting.policy
+        self._registry = lasting.registry
+        self.own_metrics = OwnMetrics(lambda: self._routes.fleet, lasting.used)
         self.places = Places(places)
+        self.transfers = Places(_TRANSFERS)
         self._hangups = Hangups()
+        self._runs = Runs()
 
     def start(self) -> None:
         """Start the engines that are to be there from the beginning, and probe all from now on."""
-        self._fleet.start()
-        self._prober.start()
+        self._routes.fleet.start()
+        self._routes.prober.start()
 
-    def close(self) -> None:
-        """End every managed engine, and the calls that wait for one; blocks until all are gone."""
-        self._prober.close()
-        self._supervisor.close()
+    def adopt(self, routes: Routes) -> None:
+        """Let new calls go by ``routes``; to be called by one thread at a time.
+
+        Engines that they have no more serve the calls that they have; who waits for one goes by
+        the new routes. Engines that they still have notice nothing.
+        """
+        routes.fleet.claim()
+        before, self._routes = self._routes, routes
+        self._policy.replace(routes.policy)
+        routes.fleet.succeed(before.fleet)
+        before.prober.close()
+        routes.prober.start()
+
+    @property
+    def status(self) -> Status:
+        """What is loaded, and what every engine is doing."""
+        return self._routes.status
+
+    def end_calls(self) -> None:
+        """Let every call end by an error now, wherever it is; returns at once."""
+        self._hangups.end_all(stopping())
+
+    def close(self, hastily: bool = False) -> None:
+        """End every managed engine, and the calls that wait for one; blocks until all are gone.
+
+        Engines get their time to stop, but not if it is to be done ``hastily``.
+        """
+        self._routes.prober.close()
+        self._supervisor.close(hastily)
 
     def call(self, call: Call) -> Reply:
         """Send the call to an engine that serves its model and return the answer.
@@ -95,10 +83,18 @@ class Gateway:
         GatewayError: the model is unknown, or every engine that serves it failed.
         Whoever gets the reply closes it; what the call holds comes back then, exactly once.
         """
+        while True:
+            try:
+                return self._sent(call)
+            except Retired:  # the configuration has changed while the call waited
+                continue
+
+    def _sent(self, call: Call) -> Reply:
         model, call.record.known = self._meant(call.model)
         call.record.model = model
         engines = self._engines(model, call)
         with ExitStack() as held:
+            held.enter_context(self._runs.of(model))
             departure = held.enter_context(self._hangups.watch(call.client))
             reply = dispatch(engines, call.for_model(model), departure)
             held.callback(reply.close)
@@ -109,16 +105,17 @@ class Gateway:
 
     def _meant(self, name: str | None) -> tuple[str, bool]:
         """What ``resolve`` gives, and whether registry or configuration have such a model."""
-        target = self.unaliased(name or self._default_model())
+        routes = self._routes
+        target = routes.names.unaliased(name or self._default_model(routes))
         entry = self._registry.find(target)
         if entry:
             return entry.name, True
-        model = self._fleet.configured_name(target)
-        return model, model in self._literal
+        model = routes.fleet.configured_name(target)
+        return model, model in routes.fleet.literal_names
 
     def _engines(self, model: str, call: Call) -> list[Engine]:
         """The engines that can serve the call; raises GatewayError where there are none."""
-        serving = self._fleet.engines(model)
+        serving = self._routes.fleet.engines(model)
         if not serving:
             raise GatewayError.unknown_model(call.model or model)
         able = [engine for engine in serving if takes_choices(engine, call)]
@@ -137,17 +134,18 @@ class Gateway:
 
     def unaliased(self, name: str) -> str:
         """The name an alias stands for; any other name as it is."""
-        return self._aliases.get(normal(name), name)
+        return self._routes.names.unaliased(name)
 
     def knows(self, name: str) -> bool:
         """Whether a name stands in the registry or, letter by letter, in the configuration."""
-        target = self.unaliased(name)
-        return target in self._literal or self._registry.find(target) is not None
+        routes = self._routes
+        target = routes.names.unaliased(name)
+        return target in routes.fleet.literal_names or self._registry.find(target) is not None
 
     def served(self, name: str) -> str:
         """As ``resolve``; raises GatewayError where no engine serves the model."""
         model = self.resolve(name)
-        if not self._fleet.serves(model):
+        if not self._routes.fleet.serves(model):
             raise GatewayError.unknown_model(name)
         return model
 
@@ -159,16 +157,39 @@ class Gateway:
         question = replace(call, target="/health", method="GET", passing=Passing.STATUSES)
         self.call(question).close()
 
+    def watch(self, client: socket.socket | None) -> AbstractContextManager[Departure]:
+        """A Departure that happens if the client leaves before the context ends."""
+        return self._hangups.watch(client)
+
+    @contextmanager
+    def retired(self, model: str, client: socket.socket | None) -> Iterator[None]:
+        """Within it no call of the model runs or begins, and no managed engine of it has a process.
+
+        Blocks until its calls have ended, which are served as if nothing was, and its engines after
+        them; new ones do not find it meanwhile. Raises GatewayError where the client leaves.
+        """
+        with self._runs.none_of(model), self._hangups.watch(client) as departure:
+            while not (self._runs.over(model) and self._without_process(model)):
+                if departure.gone:
+                    raise GatewayError(Kind.CLIENT_GONE, "the client has left")
+                time.sleep(_LOOK)
+            self._used.touch(model, 0)
+            yield
+
+    def _without_process(self, model: str) -> bool:
+        units = [unit for unit in self._routes.fleet.engines(model) if isinstance(unit, Unit)]
+        return all([self._supervisor.end(unit) for unit in units])
+
     def is_loaded(self, model: str) -> bool:
         """Whether an engine serves the model without having to be started first."""
-        return any(engine.loaded for engine in self._fleet.engines(model))
+        return any(engine.loaded for engine in self._routes.fleet.engines(model))
 
     def engine_facts(self, model: str, ask: bool = True) -> EngineFacts | None:
         """What the engine says that serves a model of the registry; None where that is not known.
 
         Blocks for a third of a second at most, without ``ask`` not at all. Loads no model.
         """
-        for engine in self._fleet.engines(model):
+        for engine in self._routes.fleet.engines(model):
             props = engine.props
             found = props.of(model) if ask and engine.loaded else props.known(model)
             if found is not None:
@@ -186,16 +207,20 @@ class Gateway:
 
         0 is until its running calls have ended, inf for ever.
         """
-        keep = self._keep_alive if seconds is None else seconds
-        self._used.touch(model, keep)
-        for engine in self._fleet.engines(model):
+        if seconds is None:
+            self._used.forget_keep_alive(model)
+        else:
+            self._used.touch(model, seconds)
+        for engine in self._routes.fleet.engines(model):
             if isinstance(engine, Unit):
-                self._supervisor.keep(engine, keep)
+                self._supervisor.keep(engine, seconds)
 
-    def _default_model(self) -> str:
-        found = self.status.latest() if self._default == _LOADED else self._default
+    @staticmethod
+    def _default_model(routes: Routes) -> str:
+        default = routes.names.default
+        found = routes.status.latest() if default == _LOADED else default
         if found:
             return found
-        if self._default == _LOADED:
+        if default == _LOADED:
             raise GatewayError(Kind.NO_MODEL_LOADED, "no model is currently loaded")
         raise GatewayError(Kind.INVALID_FIELD, "'model' must not be blank", param="model")

@@ -33,8 +33,8 @@ def decode(raw: bytes | bytearray) -> Any:
         raise JsonError(_TOO_DEEP) from None
     except ValueError:
         raise JsonError("not valid JSON") from None
-    # Counting brackets is a memory scan: only a body that could be too deep is walked.
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    # Finding brackets is a memory scan: only a body that could be too deep is walked.
+    if _openings(raw, b"[") + _openings(raw, b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise JsonError(_TOO_DEEP)
     return value
 
@@ -54,6 +54,17 @@ def timestamp(at: datetime) -> str:
 
 
 _TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+
+
+def _openings(raw: bytes | bytearray, mark: bytes) -> int:
+    """How often the mark stands there, one more than may be at most.
+
+    Not by ``count``, which looks at byte after byte: a fifth of the time for a large picture.
+    """
+    count, at = 0, raw.find(mark)
+    while at >= 0 and count <= MAX_DEPTH:
+        count, at = count + 1, raw.find(mark, at + 1)
+    return count
 
 
 def _depth(value: Any) -> int:

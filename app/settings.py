@@ -21,6 +21,7 @@ class ServerSettings:
     max_body: int = 64 * MIB
     body_timeout: float = 60.0
     write_timeout: float = 60.0
+    stop_timeout: float = 30.0
     allow_anonymous: bool = False
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()

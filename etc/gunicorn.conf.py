@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from app.config import ConfigError, inert, load  # noqa: E402
-from app.server import checks  # noqa: E402
+from app.server import checks, master  # noqa: E402
 from app.server.logs import logger_class as _logger_class  # noqa: E402
 from app.server.worker import worker_class as _worker_class  # noqa: E402
 
@@ -23,6 +23,7 @@ worker_class = _worker_class(_settings.server)
 worker_connections = max(4096, 4 * threads)  # silent connections cost no thread, only a descriptor
 # A heartbeat file on a disk that is busy with a model can make the worker look dead.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None
+graceful_timeout = master.longest_end(_settings)
 control_socket_disable = True  # it would lie open under the user's home
 keepalive = 75
 limit_request_line = 8190
@@ -35,6 +36,7 @@ proc_name = "loop-gateway"
 def on_starting(server):
     """Refuse to run in a way that the gateway cannot, and say what has no effect."""
     checks.refuse_unsupported(server.cfg)
+    master.take_signals(server)
     for key in inert(_settings):
         server.log.warning("%s is set, but nothing acts on it", key)
 
@@ -48,6 +50,5 @@ def nworkers_changed(server, new_value, old_value):
 
 def worker_exit(server, worker):
     """End the engines with their gateway; where a worker is killed their guards do it."""
-    application = getattr(worker, "application", None)  # none where it could not be loaded
-    if application is not None:
-        application.extensions["loop"].gateway.close()
+    if worker.application is not None:  # none where it could not be loaded
+        worker.application.close(hastily=worker.hasty)

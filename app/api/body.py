@@ -1,6 +1,7 @@
 """Reads a request's body: whole, within its limits, strict JSON, then a view of it checked."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from flask import current_app, request
@@ -107,8 +108,8 @@ def _read(limit: int) -> bytearray:
     size = 0
     if (request.content_length or 0) > limit * _DRAIN:
         raise _too_large(limit)
-    try:
-        for piece in _pieces(request.environ):
+    with broken_body():
+        for piece in pieces(request.environ):
             size += len(piece)
             if size <= limit:
                 body += piece
@@ -117,10 +118,6 @@ def _read(limit: int) -> bytearray:
             else:
                 # Clients read the answer only after they have sent everything: take it, drop it.
                 body.clear()
-    except Overdue:
-        raise GatewayError(Kind.BODY_TOO_SLOW, "the request body did not arrive in time") from None
-    except (OSError, ParseException):
-        raise GatewayError(Kind.INVALID_BODY, "the request body is cut short or broken") from None
     if size > limit:
         raise _too_large(limit)
     return body
@@ -130,13 +127,24 @@ def _too_large(limit: int) -> GatewayError:
     return GatewayError(Kind.BODY_TOO_LARGE, f"the request body is larger than {limit} bytes")
 
 
-def _pieces(environ: dict[str, Any]) -> Iterator[bytes]:
-    """The body in pieces; raises OSError where fewer bytes came than were announced."""
+@contextmanager
+def broken_body() -> Iterator[None]:
+    """Make what reading a body raises a GatewayError: it is cut, broken or too slow."""
+    try:
+        yield
+    except Overdue:
+        raise GatewayError(Kind.BODY_TOO_SLOW, "the request body did not arrive in time") from None
+    except (OSError, ParseException):
+        raise GatewayError(Kind.INVALID_BODY, "the request body is cut short or broken") from None
+
+
+def pieces(environ: dict[str, Any], at_once: int = _PIECE) -> Iterator[bytes]:
+    """The body in pieces of so many bytes; raises OSError where fewer came than were announced."""
     chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
     missing = None if chunked else int(environ.get("CONTENT_LENGTH") or 0)
     source = environ["wsgi.input"]
     while missing is None or missing > 0:
-        piece = source.read(_PIECE if missing is None else min(_PIECE, missing))
+        piece = source.read(at_once if missing is None else min(at_once, missing))
         if not piece:
             break
         missing = None if missing is None else missing - len(piece)

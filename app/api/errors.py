@@ -44,6 +44,7 @@ _TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.ENGINE_NOT_READY: (503, _SERVER, "service_unavailable"),
     Kind.NO_MODEL_LOADED: (503, _SERVER, "service_unavailable"),
     Kind.BUSY: (503, _SERVER, "service_unavailable"),
+    Kind.STOPPING: (503, _SERVER, "service_unavailable"),
     Kind.ENGINE_TIMEOUT: (504, _SERVER, "engine_timeout"),
 }
 

@@ -4,6 +4,7 @@ from flask import Flask, Response, current_app, g
 
 from app.api.security import count_call
 from app.api.services import Services
+from app.places import Places
 
 
 def take_place() -> None:
@@ -16,6 +17,18 @@ def take_place() -> None:
         services: Services = current_app.extensions["loop"]
         services.gateway.places.take()
         g.places = services.gateway.places
+
+
+def take_aside() -> None:
+    """A place for what may take hours and asks no engine: one of a few of its own.
+
+    Where those are taken it takes one of the calls' places; raises GatewayError as ``take_place``.
+    """
+    transfers: Places = current_app.extensions["loop"].gateway.transfers
+    if "places" not in g and transfers.try_take():
+        g.places = transfers
+    else:
+        take_place()
 
 
 def register(app: Flask) -> None:

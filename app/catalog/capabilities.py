@@ -78,3 +78,12 @@ def _senses(facts: Facts, projector: Facts | None) -> tuple[bool, bool]:
     # Before there were projectors for sound none had to say that it is for pictures.
     looks = projector.values.get("clip.has_vision_encoder", not listens) is True
     return sees or looks, hears or listens
+
+
+def through(template: str, found: tuple[str, ...]) -> tuple[str, ...]:
+    """What is left of capabilities where prompts are made by a template of Ollama's kind.
+
+    It makes text of a chat, knows nothing of tools and thoughts, and may say where to fill in.
+    """
+    left = tuple(each for each in found if each not in (TOOLS, THINKING, INSERT))
+    return (*left, INSERT) if ".Suffix" in template else left

@@ -3,7 +3,7 @@
 import logging
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,12 @@ class Facts:
     """The metadata of one GGUF file: scalars and texts by key, in file order, fit for JSON.
 
     ``parameters`` is the number of elements of all its tensors, None where that cannot be read.
+    ``arrays`` has the length of each array, and the elements of those of a few numbers.
     """
 
     values: dict[str, Any]
     parameters: int | None = None
+    arrays: dict[str, gguf.Array] = field(default_factory=dict)
 
     @cached_property
     def architecture(self) -> str:
@@ -87,12 +89,13 @@ def read(path: Path, quiet: bool = False) -> Facts:
             metadata = gguf.read_source(source)
             values = {key: finite(value) for key, value in metadata.values.items()}
             if metadata.complete:
-                return Facts(values, _parameters(source, metadata.tensor_count))
+                parameters = _parameters(source, metadata.tensor_count)
+                return Facts(values, parameters, metadata.arrays)
     except (gguf.GgufError, OSError) as error:
         tell("the model file %s has no readable metadata: %s", path, error)
         return NOTHING
     tell("the model file %s is incomplete: it ends before its tensors", path)
-    return Facts(values)
+    return Facts(values, arrays=metadata.arrays)
 
 
 def _parameters(source: Source, tensors: int) -> int | None:

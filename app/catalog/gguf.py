@@ -7,14 +7,14 @@ when somebody truncates the file. ``gguf_tensors`` goes on from there.
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
 from app.catalog.gguf_float32 import shortest
-from app.catalog.gguf_arrays import ArrayReader
+from app.catalog.gguf_arrays import Array, ArrayReader
 from app.catalog.gguf_source import ARRAY, FLOAT32, NUMBER_CODES, TEXT, GgufError, Source
 
-__all__ = ["GgufError", "Metadata", "open_file", "read", "read_from", "read_source"]
+__all__ = ["Array", "GgufError", "Metadata", "open_file", "read", "read_from", "read_source"]
 
 ByteOrder = Literal["little", "big"]
 MAX_KEYS = 65_536  # known files have less than a hundred
@@ -29,7 +29,8 @@ class Metadata:
 
     `values` is in file order. Integers and float64 are exact; a float32 is the float with the
     shortest text; NaN and infinities stay; any bool byte but 0 is true; bytes that are not UTF-8
-    are U+FFFD. Arrays are left out unless they were asked for; then they are lists.
+    are U+FFFD. Arrays are left out unless they were asked for; then they are lists. `arrays` has
+    the length of each in any case, and the elements of those of 1,024 numbers at most.
     `complete` is False when what follows is too short even for the tensor list that is announced;
     True does not promise that the tensors themselves are whole.
     """
@@ -39,6 +40,7 @@ class Metadata:
     tensor_count: int
     values: dict[str, Any]
     complete: bool
+    arrays: dict[str, Array] = field(default_factory=dict)
 
 
 def read(path: str | os.PathLike[str], arrays: bool = False) -> Metadata:
@@ -61,9 +63,12 @@ def read_source(source: Source, arrays: bool = False) -> Metadata:
     """As `read`, for a source at its start; it is at the start of the tensor list then."""
     version, order = _version(source)
     tensor_count = source.number("Q")
-    values = _values(source, source.number("Q"), arrays)
+    found = _values(source, source.number("Q"), arrays)
     complete = source.left >= tensor_count * _SMALLEST_TENSOR
-    return Metadata(version, order, tensor_count, values, complete)
+    outlines = {key: value for key, value in found.items() if isinstance(value, Array)}
+    values = {key: value.elements if isinstance(value, Array) else value
+              for key, value in found.items() if arrays or key not in outlines}
+    return Metadata(version, order, tensor_count, values, complete, outlines)
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
@@ -111,9 +116,7 @@ def _values(source: Source, count: int, arrays: bool) -> dict[str, Any]:
         seen.add(key)
         source.inside = f"the value of {_shown(key)}"
         kind = source.value_type()
-        value = reader.read() if kind == ARRAY else _scalar(source, kind)
-        if kind != ARRAY or arrays:
-            values[key] = value
+        values[key] = reader.read() if kind == ARRAY else _scalar(source, kind)
     return values
 
 

@@ -5,8 +5,9 @@ tensors themselves are not looked at.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from app.catalog.gguf_source import GgufError, Source
 
@@ -25,15 +26,39 @@ _BLOCKS = {
     28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54), 35: (256, 66), 39: (32, 17), 40: (64, 36),
     41: (128, 18),
 }
+# What ggml calls these types.
+_NAMES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1",
+    10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K", 16: "IQ2_XXS",
+    17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS",
+    24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 30: "BF16", 34: "TQ1_0",
+    35: "TQ2_0", 39: "MXFP4", 40: "NVFP4", 41: "Q1_0",
+}
 
 
 @dataclass(frozen=True)
-class _Tensor:
-    """How many elements of which type; ``offset`` in bytes from where the data begins."""
+class Tensor:
+    """One tensor: ``kind`` is the number of its type, ``offset`` in bytes from the data's begin."""
 
-    elements: int
+    raw_name: bytes
+    shape: tuple[int, ...]
     kind: int
     offset: int
+
+    @property
+    def name(self) -> str:
+        """Its name; bytes that are not UTF-8 are U+FFFD."""
+        return self.raw_name.decode("utf-8", "replace")
+
+    @property
+    def type(self) -> str:
+        """What ggml calls its type, the number itself where that is not known."""
+        return _NAMES.get(self.kind, str(self.kind))
+
+    @cached_property
+    def elements(self) -> int:
+        """How many numbers it holds; one without dimensions is a single number."""
+        return math.prod(self.shape)
 
     @property
     def end(self) -> int:
@@ -48,7 +73,7 @@ def parameter_count(source: Source, tensors: int) -> int:
     Raises GgufError for a list that ends early or breaks a rule, never gives half a sum. Time and
     memory have a bound that does not grow with the file.
     """
-    total = sum(tensor.elements for tensor in _tensors(source, tensors))
+    total = sum(tensor.elements for tensor in read(source, tensors))
     if total > MAX_ELEMENTS:
         raise GgufError(f"more than {MAX_ELEMENTS} parameters")
     return total
@@ -59,13 +84,19 @@ def data_end(source: Source, tensors: int, alignment: object) -> int:
 
     ``alignment`` is what the file says under general.alignment. Raises GgufError.
     """
-    ends = [tensor.end for tensor in _tensors(source, tensors)]
+    found = list(read(source, tensors))
+    return end_of(found, source.position, alignment)
+
+
+def end_of(tensors: Sequence[Tensor], begin: int, alignment: object) -> int:
+    """How many bytes a file with these tensors has at least whose list ends at ``begin``."""
+    ends = [tensor.end for tensor in tensors]
     step = alignment if isinstance(alignment, int) and alignment > 0 else _ALIGNMENT
-    begin = -(-source.position // step) * step if ends else source.position
-    return begin + max(ends, default=0)
+    return -(-begin // step) * step + max(ends) if ends else begin
 
 
-def _tensors(source: Source, count: int) -> Iterator[_Tensor]:
+def read(source: Source, count: int) -> Iterator[Tensor]:
+    """The tensors of the list that begins where the source is; raises GgufError on the way."""
     source.inside = "the tensor list"
     if count > MAX_TENSORS:
         raise GgufError(f"more than {MAX_TENSORS} tensors")
@@ -74,14 +105,13 @@ def _tensors(source: Source, count: int) -> Iterator[_Tensor]:
         yield _tensor(source)
 
 
-def _tensor(source: Source) -> _Tensor:
-    """The next tensor; one without dimensions is a single number."""
+def _tensor(source: Source) -> Tensor:
     name = source.number("Q")
     if name > MAX_NAME:
         raise GgufError(f"the name of a tensor is longer than {MAX_NAME} bytes")
-    source.skip(name)
+    raw_name = source.take(name)
     dimensions = source.number("I")
     if dimensions > MAX_DIMENSIONS:
         raise GgufError(f"a tensor has more than {MAX_DIMENSIONS} dimensions")
-    elements = math.prod(source.numbers("Q", dimensions))
-    return _Tensor(elements, source.number("I"), source.number("Q"))
+    shape = source.numbers("Q", dimensions)
+    return Tensor(raw_name, shape, source.number("I"), source.number("Q"))

@@ -4,10 +4,11 @@ import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from app import jsontext
 from app.catalog import quantization
-from app.catalog.capabilities import capabilities
+from app.catalog.capabilities import capabilities, through
 from app.catalog.file_facts import Facts
 from app.catalog.file_names import is_projector, split_of
 from app.catalog.manifest import Entry, FileEntry
@@ -41,18 +42,21 @@ class ModelFacts:
         """64 hex digits: the SHA-256 of the first file, where the manifest has it.
 
         Otherwise a hash of what is known of the model, so that it is the same after a restart,
-        no other model's, and another one once the model can do something else. With a projector
-        it is a hash of both: clients remember by digest what a model can do.
+        no other model's, and another one once the model can do something else. With a projector,
+        or what a modelfile adds, it is a hash of both: clients remember by digest what a model can
+        do, and take two of one digest for the same.
         """
         told = self.entry.first.sha256.lower()
         beside = projector_of(self.entry) if self.projector else None
-        if _SHA256.fullmatch(told) and not beside:
+        if _SHA256.fullmatch(told) and not beside and not self.entry.modelfile:
             return told
-        known = [told] if _SHA256.fullmatch(told) else [
+        known: list[Any] = [told] if _SHA256.fullmatch(told) else [
             normal(self.entry.name), self.entry.size, self.parameters, self.quantization(),
             sorted(self.capabilities()), self.context_length()]
         if beside and self.projector:
             known += [beside.sha256.lower(), beside.size, self.projector.values]
+        if self.entry.modelfile:
+            known.append(self.entry.modelfile)
         return hashlib.sha256(jsontext.encode(known)).hexdigest()
 
     @cached_property
@@ -77,7 +81,9 @@ class ModelFacts:
 
     def capabilities(self, engine: EngineFacts | None = None) -> tuple[str, ...]:
         """What it can do, in Ollama's words; at least one."""
-        return capabilities(self.file, self.projector, engine)
+        found = capabilities(self.file, self.projector, engine)
+        template = self.entry.modelfile.get("template")
+        return through(template, found) if isinstance(template, str) and template else found
 
     def context_length(self, engine: EngineFacts | None = None) -> int:
         """Tokens that one call may use: as trained, or what the engine gives a call if less.

@@ -31,6 +31,7 @@ class Registry:
     """All models that have a manifest. Safe to use from many threads; never blocks on a writer."""
 
     def __init__(self, home: Path) -> None:
+        self.home = home
         self._models = home / "models"
         self._lock = threading.Lock()
         self._read: dict[Path, _Read] = {}

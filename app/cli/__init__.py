@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from app import jsontext
 from app.catalog.problems import BadName, CatalogError
-from app.cli import add, check_config, gc, keys, listing, pull, remove, verify
+from app.cli import (
+    add, check_config, gc, inspection, keys, listing, models, pull, remove, verify, version,
+)
 from app.config import ConfigError
 
 # Each module has add_to(commands), which adds a parser with ``run``: the parsed arguments → the
 # exit status.
-_COMMANDS = (check_config, pull, add, listing, remove, verify, gc, keys)
+_COMMANDS = (
+    check_config, models, inspection, pull, add, listing, remove, verify, gc, keys, version,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from app.catalog.manifest import Entry
 from app.catalog.registry import Registry
 from app.catalog.store.entries import find
 from app.cli.command import Commands, command, home, print_json, size
+from app.cli.table import print_table
 
 
 def add_to(commands: Commands) -> None:
@@ -22,11 +23,8 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json([_of_manifest(entry) for entry in entries])
         return 0
-    rows = [("NAME", "SIZE", "QUANT", "PULLED")]
-    rows += [(e.name, size(e.size), e.quant or "-", e.pulled_at) for e in entries]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        print("  ".join([*(f"{cell:<{width}}" for cell, width in zip(row, widths)), row[3]]))
+    rows = [(e.name, size(e.size), e.quant or "-", e.pulled_at) for e in entries]
+    print_table(("NAME", "SIZE", "QUANT", "PULLED"), rows)
     return 0
 
 

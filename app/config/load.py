@@ -18,16 +18,21 @@ DEFAULTS = Path(__file__).resolve().parents[2] / "etc" / "gateway.yml"
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 
 
+def files(environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """The files that a configuration is read from, each laid on top of the one before it."""
+    named = filter(None, environ.get("LOOP_CONFIG", "").split(":"))
+    # The first is not there when only the packages are installed: same values built in.
+    return [*([DEFAULTS] if DEFAULTS.is_file() else []), *(Path(n).expanduser() for n in named)]
+
+
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings: etc/gateway.yml, the files of LOOP_CONFIG on top, then LOOP_ variables.
 
     Raises ConfigError with all problems. Reads only; nothing is created or changed.
     """
     layer = Layer()
-    if DEFAULTS.is_file():  # not there when only the packages are installed: same values built in
-        layer.update(layers.read_file(DEFAULTS))
-    for name in filter(None, environ.get("LOOP_CONFIG", "").split(":")):
-        layer.update(layers.read_file(Path(name).expanduser()))
+    for path in files(environ):
+        layer.update(layers.read_file(path))
     layer.update(layers.read_environment(environ))
     settings = _Reading(layer, environ).settings()
     problems = layer.problems + rules.check(settings, layer)

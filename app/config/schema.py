@@ -15,6 +15,7 @@ SERVER: Section = {
     "max-body": values.size,
     "body-timeout": values.duration,
     "write-timeout": values.duration,
+    "stop-timeout": values.duration,
     "allow-anonymous": values.boolean,
     "allowed-hosts": access.hosts_of,
     "cors-origins": access.origins_of,

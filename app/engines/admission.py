@@ -1,5 +1,6 @@
 """The way to an engine: a call waits here until it has a slot, and gives it back here."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,22 +9,29 @@ from contextlib import contextmanager
 from app.call import Call
 from app.engines.hangup import Departure
 from app.engines.service_time import ServiceTime
-from app.engines.slots import Demand, Gate, QueueRules, Slots
+from app.engines.slots import Demand, Gate, Queueing, QueueRules, Slots
 from app.engines.ticket import Ticket
 from app.errors import GatewayError, Kind
 
-__all__ = ["Admission", "Demand", "Full", "Gate", "QueueRules"]
+__all__ = ["Admission", "Demand", "Full", "Gate", "QueueRules", "Retired"]
 
 
 class Full(GatewayError):
     """The queue has no place left; another engine may have."""
 
 
+class Retired(GatewayError):
+    """The configuration has the engine no more: the call goes by the new one, seen by nobody."""
+
+
+_RETIRED = Retired(Kind.STOPPING, "the configuration has the model's engine no more")
+
+
 class Admission:
     """Grants the slots of one engine. Safe to use from many threads; one lock, no I/O under it."""
 
     def __init__(
-        self, rules: QueueRules, slots: int | None, gate: Gate = Gate.OPEN,
+        self, rules: Queueing, slots: int | None, gate: Gate = Gate.OPEN,
         on_news: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``slots`` None is as many as come. ``on_news`` hears, outside the lock, of calls that
@@ -31,6 +39,9 @@ class Admission:
         """
         self.rules = rules
         self.watched = False
+        self.owed_since: float | None = None  # since then calls waited for its turn in vain
+        self.ahead = 0.0  # s; what calls of other models take that come first
+        self.retired = False
         self.service = ServiceTime()
         self._on_news = on_news
         self._clock = clock
@@ -43,7 +54,7 @@ class Admission:
 
         Blocks until a slot is granted (a small question needs none, only an engine), and writes the
         wait into the call's record. Raises GatewayError: no place in the queue, too long a wait,
-        the engine cannot be had, or the client left.
+        the engine cannot be had or is Retired, or the call has to end.
         """
         began = self._enter(call, departure)
         try:
@@ -54,6 +65,8 @@ class Admission:
     def move(self, gate: Gate) -> None:
         """From now on the engine takes calls as ``gate`` says."""
         with self._lock:
+            if gate is Gate.LOADING:
+                self.owed_since = None
             self._slots.move(gate, self._clock())
 
     def shut_if_unused(self) -> bool:
@@ -67,6 +80,17 @@ class Admission:
         """Answer every call that waits with the error."""
         with self._lock:
             self._slots.refuse_all(error, self._clock())
+
+    def retire(self) -> None:
+        """Take no more calls: who waits, and who comes, gets Retired. Running ones go on."""
+        with self._lock:
+            self.retired = True
+            self._slots.refuse_all(_RETIRED, self._clock())
+
+    def resume(self) -> None:
+        """Take calls again."""
+        with self._lock:
+            self.retired = False
 
     def demand(self) -> Demand:
         """What is wanted of the engine now."""
@@ -100,6 +124,8 @@ class Admission:
 
     def _enter(self, call: Call, departure: Departure) -> float:
         with self._lock:
+            if self.retired:
+                raise Retired(_RETIRED.kind, _RETIRED.message)
             now = self._clock()
             ticket = self._slots.join(call, now)
             if ticket is None:
@@ -140,19 +166,23 @@ class Admission:
         None while the engine starts: a start has a limit of its own, and its end wakes the ticket.
         """
         if departure.gone:
-            raise GatewayError(Kind.CLIENT_GONE, "the client left")
+            raise departure.error()
         if ticket.error:
             raise ticket.error
         patience = self._slots.patience(ticket, self._clock())
         if ticket.granted or patience is None or patience > 0:
             return patience
+        if self._slots.gate is Gate.SHUT:
+            # Whoever is told to come back shall not find that the others' turn has begun anew.
+            self.owed_since = min(self.owed_since or math.inf, ticket.place.since)
         text = f"the call waited {self.rules.max_wait:g} s for the model's engine without a turn"
         wait = self._expected_wait(len(self._slots.waiting))  # itself included
         raise GatewayError(Kind.QUEUE_FULL, text, wait=wait)
 
     def _expected_wait(self, calls: int) -> float:
         """Seconds until so many calls are through."""
-        return self.service.wait(calls, self._slots.count or calls)
+        own = self.service.wait(calls, self._slots.count or calls)
+        return own + (self.ahead if self._slots.gate is Gate.SHUT else 0.0)
 
     def _withdraw(self, ticket: Ticket) -> None:
         with self._lock:

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from app.catalog import gguf
+from app.catalog.file_facts import Facts
+from app.engines.builtin_size import SLOT_CONTEXT, batch, embeds, slot_context
 from app.engines.lifeline import Signals
 from app.engines.ports import refusal
 from app.engines.prctl import end_with_parent
 
-SLOT_CONTEXT = 4096  # tokens; enough for a chat, and four such slots of a small model stay small
-_LARGEST_PIECE = 2048  # tokens; the longest text that /v1/embeddings takes
+_PROJECTOR = "clip"  # the architecture of every file that sees or hears for a model
 
 
 class CannotStart(Exception):
@@ -56,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m app.engines.builtin", description=(
         "Serve one GGUF model with llama.cpp over HTTP: chat, completions and embeddings."))
     parser.add_argument("--model", type=Path, required=True, metavar="FILE", help="a .gguf file")
+    parser.add_argument("--mmproj", type=_file_or_none, metavar="FILE",
+                        help='the .gguf file that sees or hears for the model ("": none)')
     parser.add_argument("--alias", required=True, metavar="NAME", help="what its answers name it")
     parser.add_argument("--port", type=_port, required=True, metavar="N", help="0: any free one")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
@@ -65,6 +68,10 @@ def _parser() -> argparse.ArgumentParser:
                         help="tokens of context of all slots together (for each slot "
                              f"{SLOT_CONTEXT}, or what the model was trained for if less)")
     return parser
+
+
+def _file_or_none(text: str) -> Path | None:
+    return Path(text) if text else None
 
 
 def _count(text: str) -> int:
@@ -82,14 +89,17 @@ def _port(text: str) -> int:
 def _start(arguments: argparse.Namespace) -> Any:
     """The running server; returns once it answers. Raises CannotStart."""
     library = _library()
-    values = _metadata(arguments.model)
+    file = _metadata(arguments.model, "model", "--model")
+    if arguments.mmproj:
+        _require_projector(arguments.mmproj)
     _require_free(arguments.host, arguments.port)
     try:
-        return library.Server(_parameters(library, arguments, values))
+        return library.Server(_parameters(library, arguments, file))
     except RuntimeError as error:  # the same error for every cause; llama.cpp has printed which
         _require_free(arguments.host, arguments.port)
+        named = " with ".join(str(path) for path in (arguments.model, arguments.mmproj) if path)
         raise CannotStart(
-            f"llama.cpp cannot load {arguments.model}; the lines above say why. If the file is "
+            f"llama.cpp cannot load {named}; the lines above say why. If the file is "
             "damaged, pull it again; if memory is short, lower --ctx") from error
 
 
@@ -102,16 +112,22 @@ def _library() -> Any:
     return xllamacpp
 
 
-def _metadata(model: Path) -> dict[str, Any]:
+def _metadata(path: Path, what: str, option: str) -> Facts:
     try:
-        found = gguf.read(model)
+        found = gguf.read(path)
     except FileNotFoundError:
-        raise CannotStart(f"there is no file {model}; name a .gguf file with --model") from None
+        raise CannotStart(f"there is no file {path}; name a .gguf file with {option}") from None
     except (gguf.GgufError, OSError) as error:
-        raise CannotStart(f"{model} is no usable model ({error}); pull it again") from None
+        raise CannotStart(f"{path} is no usable {what} ({error}); pull it again") from None
     if not found.complete:
-        raise CannotStart(f"{model} is cut short; pull it again")
-    return found.values
+        raise CannotStart(f"{path} is cut short; pull it again")
+    return Facts(found.values)
+
+
+def _require_projector(path: Path) -> None:
+    """Raises CannotStart for what llama.cpp would refuse after it has loaded the model."""
+    if _metadata(path, "projector", "--mmproj").architecture != _PROJECTOR:
+        raise CannotStart(f"{path} is no projector; name one with --mmproj, or leave it out")
 
 
 def _require_free(host: str, port: int) -> None:
@@ -124,32 +140,41 @@ def _require_free(host: str, port: int) -> None:
                           "choose others with --host and --port")
 
 
-def _parameters(library: Any, arguments: argparse.Namespace, values: dict[str, Any]) -> Any:
+def _parameters(library: Any, arguments: argparse.Namespace, file: Facts) -> Any:
     """llama.cpp's parameters for one server that answers chat and /v1/embeddings."""
-    architecture = values.get("general.architecture", "")
     parameters = library.CommonParams()
     parameters.model.path = str(arguments.model)
+    if arguments.mmproj:
+        parameters.mmproj.path = str(arguments.mmproj)
     parameters.model_alias = {arguments.alias}  # a set: llama.cpp lets a model have several
     parameters.hostnames = [arguments.host]
     parameters.port = arguments.port
     parameters.n_parallel = arguments.parallel
-    parameters.n_ctx = arguments.ctx or arguments.parallel * _slot_context(architecture, values)
+    parameters.n_ctx = arguments.ctx or arguments.parallel * slot_context(file)
     parameters.use_jinja = True
     parameters.endpoint_metrics = True
     parameters.endpoint_slots = True
     parameters.ui = False
     parameters.cors_origins = ""  # web pages go through the gateway, which knows whom to let in
     parameters.embedding = True
-    # An embedded text must fit into one physical batch; smaller ones cap n_batch as well.
-    parameters.n_ubatch = _LARGEST_PIECE
-    if f"{architecture}.pooling_type" not in values:  # not an embedding model, which has its own
-        parameters.pooling_type = library.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    if not embeds(file):
+        # The only pooling that can take a long text piece by piece.
+        parameters.pooling_type = library.llama_pooling_type.LLAMA_POOLING_TYPE_LAST
+    slot = parameters.n_ctx // parameters.n_parallel
+    parameters.n_batch = parameters.n_ubatch = batch(file, slot, arguments.mmproj is not None)
+    _bound_memory(library, parameters)
     return parameters
 
 
-def _slot_context(architecture: str, values: dict[str, Any]) -> int:
-    trained = values.get(f"{architecture}.context_length")
-    return min(SLOT_CONTEXT, trained) if isinstance(trained, int) and trained else SLOT_CONTEXT
+def _bound_memory(library: Any, parameters: Any) -> None:
+    """No more than what ``app.catalog.footprint`` foretells."""
+    # Mapped files count twice where llama.cpp rearranges the weights (Q4_0, Q4_K), and end the
+    # process when somebody cuts them short.
+    parameters.load_mode = library.llama_load_mode.LLAMA_LOAD_MODE_NONE
+    parameters.cache_ram_mib = 0  # for prompts that no slot holds any more: 8 GiB otherwise
+    parameters.cache_idle_slots = False  # they would go there
+    # Copies of windows and recurrent states to go back to: 32 for each slot otherwise.
+    parameters.n_ctx_checkpoints = 1
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 
 _MOMENT = 0.05  # s; engines send the end of a body together with the last event
+_AT_ONCE = 0.5  # s; an engine that has worked on a call for longer has seen it
 _HOOKS = requests.hooks.default_hooks()
 
 
@@ -37,6 +38,11 @@ class EngineClient:
         self._adapter = EngineAdapter(connections)
         self._session.mount(url, self._adapter)
 
+    @property
+    def silence(self) -> float:
+        """Seconds for which the engine may be silent."""
+        return self._limits.read
+
     def close(self) -> None:
         """Close the idle connections; calls that run go on."""
         self._session.close()
@@ -48,9 +54,12 @@ class EngineClient:
         Raises GatewayError. Whoever gets the reply closes it. The call is sent a second time only
         where the engine cannot have seen it.
         """
+        began = time.monotonic()
         try:
             return self._exchange(call, departure)
-        except StaleConnection:
+        except StaleConnection as error:
+            if time.monotonic() - began > _AT_ONCE:
+                raise BrokenConnection.because(str(error)) from error
             self._adapter.forget_connections()
         try:
             return self._exchange(call, departure)

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.catalog.facts import FactsCache
-from app.catalog.footprint import estimate
 from app.catalog.manifest import Entry
-from app.catalog.model_facts import ModelFacts, projector_of
+from app.catalog.model_facts import projector_of
 from app.catalog.registry import Registry
 from app.engine_facts import LLAMA_SERVER
-from app.engines import context
 from app.engines.client import EngineClient
-from app.engines.failures import Limits
+from app.engines.context import memory_of
+from app.engines.failures import Limits, limits_of
+from app.engines.lifeline import ROOT
+from app.engines.logfile import FOLDER
+from app.engines.making import CannotStart
 from app.engines.orphans import marks
 from app.engines.process import EngineProcess
 from app.engines.props import LIMITS
-from app.engines.unit import CannotStart
 from app.settings import BUILTIN, EngineSettings
 
 DEFAULT_SLOTS = 4
@@ -30,23 +31,20 @@ _PROJECTOR = ("--mmproj", "{projector}")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What all commands have in common: the registry and its facts, and how engines are reached."""
+    """What all commands have in common; at most ``connections`` calls run at a time."""
 
     registry: Registry
     facts: FactsCache
     home: Path
-    limits: Limits
     connections: int
 
 
 class EngineCommand:
     """The command of one ``loop.engines`` entry, for one model of the registry."""
 
-    def __init__(
-        self, address: str, model: str, settings: EngineSettings, around: Surroundings
-    ) -> None:
-        """``address`` tells it from all other engines."""
-        self.address = address
+    def __init__(self, model: str, settings: EngineSettings, around: Surroundings) -> None:
+        """``settings`` are whole: no limit is left to those of ``loop``."""
+        self.name = Path(settings.command[0]).name
         self.start_timeout = settings.start_timeout
         self.strikes = settings.strikes
         self.slots = settings.slots or DEFAULT_SLOTS
@@ -58,26 +56,32 @@ class EngineCommand:
         self._model = model
         self._settings = settings
         self._around = around
-        self._limits = Limits(settings.connect_timeout or around.limits.connect,
-                              settings.read_timeout or around.limits.read)
+        self._limits = limits_of(settings)
+        self._started: Entry | None = None
+
+    def outdated(self) -> bool:
+        """Whether the model has been removed or replaced since the last start."""
+        return self._around.registry.find(self._model) != self._started
 
     def memory(self) -> int:
         """Bytes that the engine will take, estimated; 0 for a model that is gone."""
         entry = self._around.registry.find(self._model)
         if entry is None:
             return 0
-        model = self._around.facts.of_model(entry)
-        return estimate(model, self._context(model), self.slots)
+        return memory_of(self._settings.command, self._around.facts.of_model(entry), self.slots)
 
     def start(self, port: int) -> EngineProcess:
         """The process, just started. Raises CannotStart."""
         entry = self._around.registry.find(self._model)
         if entry is None:
             raise CannotStart("the model is no longer in the registry")
-        log = self._around.home / "logs" / "engines" / f"{entry.directory.name}.log"
+        self._started = entry
+        log = self._around.home / FOLDER / f"{entry.directory.name}.log"
         line = filled(self._template(entry), entry, port, self.slots)
+        directory = ROOT if self._settings.command == BUILTIN else None  # where its module is found
         try:
-            return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home))
+            return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home),
+                                 directory)
         except OSError as error:
             raise CannotStart(f"its process cannot be made ({error.strerror})") from error
 
@@ -97,11 +101,6 @@ class EngineCommand:
         if self._settings.command != BUILTIN:
             return self._settings.command
         return (*_BUILTIN, *_PROJECTOR) if projector_of(entry) else _BUILTIN
-
-    def _context(self, model: ModelFacts) -> int:
-        if self._settings.command == BUILTIN:
-            return context.of_builtin(model, self.slots)
-        return context.of_command(self._settings.command, model, self.slots)
 
 
 def filled(template: Sequence[str], entry: Entry, port: int, slots: int) -> list[str]:

@@ -10,8 +10,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from app.engines import chunked
 from app.engines.hangup import Departure
+from app.engines.response import EngineResponse, NothingReceived
 
 _PIECE = 65536  # bytes sent under one time limit
 
@@ -30,68 +30,19 @@ class Working:
 working: ContextVar[Working] = ContextVar("working")
 
 
-_NO_ANSWER = "it closed the connection without an answer"
-
-
-class NothingReceived(ConnectionResetError):
-    """The connection closed before one byte of answer."""
-
-
 class StaleConnection(NothingReceived):
     """As NothingReceived, on a reused connection: the engine need not have seen the call."""
-
-
-class HeadersCutShort(http.client.HTTPException):
-    """The connection closed between the status line and the end of the headers."""
-
-
-class _Watched:
-    """A reader that knows what its last line was."""
-
-    def __init__(self, reader: Any) -> None:
-        self._reader = reader
-        self.last: bytes | None = None
-
-    def readline(self, limit: int = -1) -> bytes:
-        line: bytes = self._reader.readline(limit)
-        self.last = line
-        return line
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
-
-class _Response(http.client.HTTPResponse):
-    """http.client takes the end of the stream for the end of the headers; this one does not."""
-
-    def begin(self) -> None:
-        reader: Any = self.fp
-        try:
-            first = reader.peek(1)
-        except ConnectionError as error:
-            raise NothingReceived(_NO_ANSWER) from error
-        if not first:
-            raise NothingReceived(_NO_ANSWER)
-        self.fp = watched = _Watched(reader)  # type: ignore[assignment]
-        super().begin()
-        if watched.last == b"":
-            raise HeadersCutShort("its headers are cut short")
-        self.fp = reader
-
-    def arriving(self) -> Iterator[bytes]:
-        """The pieces of a chunked body, as ``chunked.read`` gives them; closed at the end."""
-        yield from chunked.read(self.fp)
-        self.close()
 
 
 class _Reusable:
     """Counts the answers of a connection, so that a reused one can be told from a fresh one."""
 
-    response_class: Any = _Response
+    response_class: Any = EngineResponse
     sock: Any = None
     _answers = 0
     _answer: http.client.HTTPResponse | None = None
     _departure: Departure | None = None
+    _held: bytes | None = None  # empty: the head, which is sent next
 
     def connect(self) -> None:
         self._answers = 0
@@ -102,10 +53,21 @@ class _Reusable:
         if self.sock is not None:
             self._attach()
             self.timeout = self.sock.gettimeout()  # which request() sets once more
+        body = kwargs.get("body")
+        small = isinstance(body, (bytes, bytearray)) and 0 < len(body) <= _PIECE
+        self._held = b"" if small else None
         super().request(*args, **kwargs)  # type: ignore[misc]
 
     def send(self, data: Any) -> None:
-        """As http.client's; the limit is for each piece the engine takes, not for all of a body."""
+        """As http.client's; the limit is for each piece the engine takes, not for all of a body.
+
+        The head waits for a small body, for the gain that ``read_headers`` tells of.
+        """
+        if self._held == b"":
+            self._held = data
+            return
+        if self._held:
+            data, self._held = self._held + data, None
         if not isinstance(data, (bytes, bytearray)) or len(data) <= _PIECE:
             super().send(data)  # type: ignore[misc]
             return

@@ -18,6 +18,7 @@ from app.errors import GatewayError, Kind
 
 # What an engine cannot have seen: the call may go to another one.
 _UNSEEN = (Kind.ENGINE_UNAVAILABLE, Kind.ENGINE_NOT_READY)
+_TRIES = 3  # at an engine that says by turns that it is ready and that it is loading
 
 
 class _StillLoading(GatewayError):
@@ -30,7 +31,7 @@ def dispatch(engines: list[Engine], call: Call, departure: Departure) -> Reply:
     Blocks as the queue and ``EngineClient.send`` do. Raises GatewayError. A call that has reached
     an engine is not sent to another, except where the engine said that it is loading.
     """
-    rest, loading, revived = list(engines), list[Engine](), set[str]()
+    rest, loading, revived, full = list(engines), list[Engine](), set[str](), list[Full]()
     while rest:
         engine = _chosen(rest, call)
         rest.remove(engine)
@@ -41,8 +42,12 @@ def dispatch(engines: list[Engine], call: Call, departure: Departure) -> Reply:
         except GatewayError as error:
             if error.kind is Kind.ENGINE_UNAVAILABLE and _may_revive(engine, revived):
                 rest.append(engine)
-            elif not (rest or loading) or not (isinstance(error, Full) or error.kind in _UNSEEN):
+            elif not (isinstance(error, Full) or error.kind in _UNSEEN):
                 raise
+            elif not (rest or loading):
+                raise full[0] if full else error  # one that is full can be come back to
+            elif isinstance(error, Full):
+                full.append(error)
     return _through(loading[0], call, departure, patient=True)
 
 
@@ -92,14 +97,18 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
     if isinstance(reply.pieces, list):
         engine.answered()
         return reply
+    engine.health.hear()
     finish = partial(_finished, engine, reply)
     return replace(reply, pieces=_watched(engine, client, reply), finish=finish)
 
 
 def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[bytes]:
     """The pieces as they come; how they end is news about the engine's health."""
+    health = engine.health
     try:
-        yield from reply.pieces
+        for piece in reply.pieces:
+            health.hear()
+            yield piece
     except GatewayError as error:
         note(engine, client, error)
         raise
@@ -122,9 +131,9 @@ def _when_loaded(
     began = time.monotonic()
     until = engine.loading.deadline()
     try:
-        waited = True
-        while waited and says_loading(reply) and time.monotonic() < until:
-            waited = engine.loading.wait(departure, until)
+        for _ in range(_TRIES):
+            if not says_loading(reply) or not engine.loading.wait(departure, until):
+                break
             reply.close()
             reply = client.send(call, departure)
     finally:

@@ -11,7 +11,7 @@ from app.engines.client import EngineClient
 from app.engines.failures import BrokenConnection
 from app.engines.health import Health
 from app.engines.loading import Loading
-from app.engines.props import PropsCache, asking, parse_props
+from app.engines.props import QUICK, PropsCache, asking, parse_props
 from app.engines.router import Candidate
 from app.errors import GatewayError, Kind
 from app.settings import EngineSettings
@@ -42,7 +42,10 @@ class Engine(Protocol):
         """Whether it can serve without being started first."""
 
     def ask(self, target: str, /) -> tuple[int, bytes]:
-        """Status and body of a small GET; blocks for a third of a second, raises GatewayError."""
+        """Status and body of a small GET; blocks for seconds, raises GatewayError."""
+
+    def ask_soon(self, target: str, /) -> tuple[int, bytes]:
+        """As ``ask``; blocks for half a second at most."""
 
     def require(self) -> None:
         """Raise GatewayError while it makes no sense to wait for it."""
@@ -98,8 +101,10 @@ class Attached:
         """``asker`` is for questions whose answer nobody waits for long."""
         self.address = settings.url
         self.client = client
+        self._asker = asker
         self.ask = asking(asker)
-        self.props = PropsCache(self.ask, settings.kind)
+        self.ask_soon = asking(asker, QUICK)
+        self.props = PropsCache(self.ask_soon, settings.kind)
         self.admission = admission
         self.health = Health(settings.strikes)
         self.loading = Loading(self.ask, settings.start_timeout)
@@ -107,6 +112,12 @@ class Attached:
         self.learns_slots = settings.slots is None and settings.kind != OPENAI.kind
         self._slots_lock = threading.Lock()
         self._ask_slots_at = 0.0
+
+    def retire(self) -> None:
+        """Take no more calls; those that run go on, and no connection is kept."""
+        self.admission.retire()
+        self.client.close()
+        self._asker.close()
 
     def require(self) -> None:
         """Learn how many slots there are, before a second call comes to run beside a first.
@@ -134,7 +145,7 @@ class Attached:
                 return
             self._ask_slots_at = now + _SLOTS_RETRY
         try:
-            found = parse_props(*self.ask("/props"))
+            found = parse_props(*self.ask_soon("/props"))
         except GatewayError:
             return
         if found is OPENAI:
@@ -151,7 +162,7 @@ class Attached:
 
     def silent(self, client: EngineClient, why: str) -> None:
         """A strike."""
-        self.health.silent(why)
+        self.health.silent(why, client.silence)
 
     def answered(self) -> None:
         """It is healthy."""

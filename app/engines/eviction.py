@@ -28,7 +28,8 @@ def make_room(
 ) -> Room:
     """How to make ``needed`` bytes free for a model that is wanted since then.
 
-    1. Idle engines, the least recently used first.
+    1. Idle engines, the least recently used first; one that has just come is waited for rather than
+       one passed over that was used later.
     2. Then engines whose turn is over, the one that began its turn first: those without a running
        call are stopped, the others take no more calls and are stopped when theirs have ended.
     3. If that is not enough, nobody yet; the engines whose turn ends first are awaited.
@@ -70,10 +71,11 @@ def _end(unit: UnitFacts, wanted_since: float, quantum: float, rules: Rules) -> 
     return max(resident, max(unit.ready_since, wanted_since) + quantum)
 
 
-def _preference(unit: UnitFacts, end: float, now: float) -> tuple[bool, float, bool, float, str]:
+def _preference(unit: UnitFacts, end: float, now: float) -> tuple[bool, float, float, str]:
     """Sorts engines by how soon they are to go."""
-    since = unit.ready_since if unit.unused_since is None else unit.unused_since
-    return end > now, max(end, now), not unit.idle, since, unit.key
+    if unit.idle:
+        return False, now, unit.unused_since or unit.ready_since, unit.key
+    return True, max(end, now), unit.ready_since, unit.key
 
 
 def _enough(needed: int, units: Sequence[UnitFacts]) -> list[UnitFacts]:

@@ -12,6 +12,7 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ReadTime
 from app.engines.connection import StaleConnection
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
+from app.settings import EngineSettings
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,12 @@ class Limits:
 
     connect: float
     read: float
+
+
+def limits_of(settings: EngineSettings) -> Limits:
+    """The limits that an engine's settings, which are whole, name."""
+    assert settings.connect_timeout and settings.read_timeout
+    return Limits(settings.connect_timeout, settings.read_timeout)
 
 
 class BrokenConnection(GatewayError):
@@ -36,8 +43,8 @@ class BrokenConnection(GatewayError):
 def mapped(url: str, limits: Limits, departure: Departure) -> Iterator[None]:
     """Turns what goes wrong between here and the engine at ``url`` into a GatewayError.
 
-    What goes wrong after the client left is its leaving. StaleConnection passes as it is: the
-    caller may send the call once more.
+    What goes wrong after the client left is its leaving, and likewise with what else ends a call.
+    StaleConnection passes as it is: the caller may send the call once more.
     """
     try:
         yield
@@ -45,7 +52,7 @@ def mapped(url: str, limits: Limits, departure: Departure) -> Iterator[None]:
         requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError
     ) as error:
         if departure.gone:
-            raise GatewayError(Kind.CLIENT_GONE, "the client left") from error
+            raise departure.error() from error
         causes = list(_causes(error))
         for cause in causes:
             if isinstance(cause, StaleConnection):

@@ -11,15 +11,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from app.errors import GatewayError, Kind
+
 _LEFT = select.EPOLLRDHUP
 
 
 class Departure:
-    """Whether the client of one call has left, and what wakes the thread that waits for it."""
+    """Whether one call has to end, as its client has left, and what wakes the thread that waits."""
 
     def __init__(self, client: socket.socket | None) -> None:
         self.client = client
         self.gone = False
+        self._error = GatewayError(Kind.CLIENT_GONE, "the client left")
         self._lock = threading.Lock()
         self._wake: Callable[[], None] | None = None
 
@@ -42,12 +45,18 @@ class Departure:
         with self._lock:
             self._wake = None
 
-    def happen(self) -> None:
-        """The client has left."""
+    def happen(self, error: GatewayError | None = None) -> None:
+        """The client has left, or the call has to end by this error."""
         with self._lock:
+            if error is not None and not self.gone:
+                self._error = error
             self.gone = True
             if self._wake is not None:
                 self._wake()
+
+    def error(self) -> GatewayError:
+        """Why the call has to end: a new error each time, as a raise changes it."""
+        return GatewayError(self._error.kind, self._error.message, wait=self._error.wait)
 
 
 class Hangups:
@@ -58,6 +67,15 @@ class Hangups:
         self._lock = threading.Lock()
         self._watched: dict[int, list[Departure]] = {}
         self._epoll: select.epoll | None = None
+        self._ended: GatewayError | None = None
+
+    def end_all(self, error: GatewayError) -> None:
+        """Let every call that runs end by the error, and every one that comes."""
+        with self._lock:
+            self._ended = error
+            calls = [departure for found in self._watched.values() for departure in found]
+        for departure in calls:
+            departure.happen(error)
 
     @contextmanager
     def watch(self, client: socket.socket | None) -> Iterator[Departure]:
@@ -71,6 +89,9 @@ class Hangups:
         with self._lock:
             calls = self._watched.setdefault(descriptor, [])
             calls.append(departure)
+            ended = self._ended
+        if ended:
+            departure.happen(ended)
         if len(calls) == 1:
             epoll.register(descriptor, _LEFT | select.EPOLLONESHOT)
         elif _has_left(client):  # a call within a call; the one event may have come already

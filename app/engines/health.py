@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 _FIRST_PAUSE = 1.0  # s until a suspect engine gets one call on trial; doubled each time
 _LONGEST_PAUSE = 30.0
+_MOST = 0.9  # of a silence: what is measured of it may be a little less
 
 
 class Health:
@@ -20,7 +21,7 @@ class Health:
         self._pause = _FIRST_PAUSE
         self._silences = self._misses = 0  # in a row: of calls, of probes
         self.error: str | None = None
-        self.answered_at = clock()
+        self.answered_at = self.heard_at = clock()
 
     @property
     def strikes(self) -> int:
@@ -40,7 +41,7 @@ class Health:
 
     def answered(self) -> None:
         """The engine gave a good answer: it is healthy."""
-        self.answered_at = self._clock()
+        self.answered_at = self.heard_at = self._clock()
         if self.strikes or self._trial_at is not None:
             self.reset()
 
@@ -60,15 +61,31 @@ class Health:
             self.error = why
             self._suspect()
 
-    def silent(self, why: str, probe: bool = False) -> bool:
-        """A strike: a call or a probe was not answered; whether there are too many of them now."""
+    def hear(self) -> None:
+        """The engine has sent something, on whatever call; costs next to nothing."""
+        self.heard_at = self._clock()
+
+    def silent(self, why: str, seconds: float) -> bool:
+        """A call was not answered for so long; whether there are too many strikes now.
+
+        It is a strike only if the engine sent nothing at all in this time: slow calls beside a good
+        stream are none, and calls that fall silent together are one.
+        """
         with self._lock:
             self.error = why
-            self._silences += not probe
-            self._misses += probe
-            if self.strikes >= self._limit:
-                self._suspect()
-            return self.strikes >= self._limit
+            now = self._clock()
+            if now - self.heard_at < seconds * _MOST:
+                return False
+            self.heard_at = now
+            self._silences += 1
+            return self._struck()
+
+    def missed(self, why: str) -> bool:
+        """A strike: a probe was not answered; whether there are too many of them now."""
+        with self._lock:
+            self.error = why
+            self._misses += 1
+            return self._struck()
 
     def begin_trial(self) -> None:
         """A call goes to a suspect engine; the others keep away until it is known how it ended."""
@@ -80,7 +97,13 @@ class Health:
         """The engine is healthy, as a new one is."""
         with self._lock:
             self._silences = self._misses = 0
+            self.heard_at = self._clock()
             self._trial_at, self._pause = None, _FIRST_PAUSE
+
+    def _struck(self) -> bool:
+        if self.strikes >= self._limit:
+            self._suspect()
+        return self.strikes >= self._limit
 
     def _suspect(self) -> None:
         self._trial_at = self._clock() + self._pause

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from app.engines.admission import Gate
 from app.engines.client import EngineClient
+from app.engines.making import CannotStart, Process
 from app.engines.ports import free_port
 from app.engines.starting import Stranger, wait_until_ready
-from app.engines.unit import PATIENCE, CannotStart, Process, Unit
+from app.engines.unit import PATIENCE, Unit
 from app.engines.unit_facts import State
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class Lifecycle:
                 return
             life = unit.life
             life.restarts += life.state is State.FAILED
-            life.state, life.wanted = State.STARTING, False
+            life.state, life.wanted, life.abandoned = State.STARTING, False, False
             life.starts += 1
         unit.admission.move(Gate.LOADING)
         threading.Thread(target=self._live, args=(unit,), name="engine", daemon=True).start()
@@ -81,18 +82,27 @@ class Lifecycle:
         unit.admission.move(Gate.SHUT)
         threading.Thread(target=self._settle_doubt, args=(unit, process), daemon=True).start()
 
+    def abandon(self, unit: Unit) -> None:
+        """Begin to end a start that nobody waits for any more."""
+        with self._lock:
+            unit.life.abandoned = unit.life.state is State.STARTING
+            process = unit.life.process if unit.life.abandoned else None
+        if process:
+            threading.Thread(target=process.stop, name="stop", daemon=True).start()
+
     def _settle_doubt(self, unit: Unit, process: Process) -> None:
         process.wait(_DOUBT)
         with self._lock:
             unit.life.doubts -= 1
         self._notice()
 
-    def close(self, units: list[Unit]) -> None:
-        """End all processes, now and for ever; blocks until they are gone."""
+    def close(self, units: list[Unit], hastily: bool) -> None:
+        """End all processes for ever, ``hastily`` by SIGKILL; blocks until they are gone."""
         with self._lock:
             self._closed = True
             processes = [u.life.process for u in units if u.life.process]
-        stops = [threading.Thread(target=process.stop, daemon=True) for process in processes]
+        ends = [process.kill if hastily else process.stop for process in processes]
+        stops = [threading.Thread(target=end, daemon=True) for end in ends]
         for thread in stops:
             thread.start()
         for thread in stops:
@@ -136,7 +146,7 @@ class Lifecycle:
             with self._lock:
                 unit.life.process, unit.life.port = process, port
                 unit.life.asker = unit.command.asker(port)
-            self._require_open()
+            self._require_wanted(unit)
             wait_until_ready(process, port, unit.ask, unit.command.start_timeout)
             self._ready(unit, began)
         except BaseException:
@@ -144,13 +154,15 @@ class Lifecycle:
             raise
         return process
 
-    def _require_open(self) -> None:
+    def _require_wanted(self, unit: Unit) -> None:
         if self._closed:
             raise CannotStart("the gateway is stopping")
+        if unit.life.abandoned:
+            raise CannotStart("the configuration has it no more")
 
     def _ready(self, unit: Unit, began: float) -> None:
         with self._lock:
-            self._require_open()
+            self._require_wanted(unit)
             life = unit.life
             life.client = unit.command.client(life.port)
             life.state, life.ready_since = State.READY, self._clock()
@@ -177,6 +189,9 @@ class Lifecycle:
 
     def _fell(self, unit: Unit, what: str, first_pause: float) -> None:
         """The unit failed; calls that wait learn it unless the pause is one to wait for."""
+        if self._closed or unit.life.abandoned:  # it was to end
+            self._settle(unit, State.STOPPED)
+            return
         life = unit.life
         crashed = life.state is not State.STARTING
         life.failures += 1
@@ -199,5 +214,5 @@ class Lifecycle:
         for client in clients:
             if client:
                 client.close()
-        unit.keep = unit.default_keep
+        unit.kept = None
         self._notice()

@@ -11,12 +11,13 @@ Clock = Callable[[], datetime]
 class LoadedModels:
     """Models by last use. Safe to use from many threads; ``clock`` gives the time with its zone."""
 
-    def __init__(self, keep_alive: float, clock: Clock) -> None:
-        """A model counts as loaded for ``keep_alive`` seconds after its last use."""
-        self.keep_alive = keep_alive
+    def __init__(self, keep_alive: Callable[[], float], clock: Clock) -> None:
+        """A model counts as loaded for ``keep_alive()`` seconds after its last use."""
+        self._keep_alive = keep_alive
         self._clock = clock
         self._lock = threading.Lock()
-        self._used: dict[str, tuple[datetime, float]] = {}
+        # When, and for how long after that; None is for as long as is usual.
+        self._used: dict[str, tuple[datetime, float | None]] = {}
 
     def touch(self, model: str, keep_alive: float | None = None) -> None:
         """The model has just served a request.
@@ -25,11 +26,17 @@ class LoadedModels:
         """
         now = self._clock()
         with self._lock:
-            at, keep = self._used.get(model, (now, self.keep_alive))
-            end = _end(at, keep)
-            if keep_alive is None:
-                keep_alive = keep if end is None or end > now else self.keep_alive
+            if keep_alive is None and model in self._used:
+                at, keep = self._used[model]
+                end = self._end(at, keep)
+                keep_alive = keep if end is None or end > now else None
             self._used[model] = (now, keep_alive)
+
+    def forget_keep_alive(self, model: str) -> None:
+        """The model has just served a request, and the usual time counts for it again."""
+        now = self._clock()
+        with self._lock:
+            self._used[model] = (now, None)
 
     def until(self, model: str) -> tuple[bool, datetime | None]:
         """Whether the model counts as loaded, and until when; None is for ever."""
@@ -37,7 +44,7 @@ class LoadedModels:
             used = self._used.get(model)
         if used is None:
             return False, None
-        end = _end(*used)
+        end = self._end(*used)
         return end is None or end > self._clock(), end
 
     def by_last_use(self) -> list[str]:
@@ -45,9 +52,9 @@ class LoadedModels:
         with self._lock:
             return sorted(self._used, key=lambda model: self._used[model][0], reverse=True)
 
-
-def _end(at: datetime, keep: float) -> datetime | None:
-    try:
-        return None if math.isinf(keep) else at + timedelta(seconds=keep)
-    except OverflowError:
-        return None
+    def _end(self, at: datetime, keep: float | None) -> datetime | None:
+        seconds = self._keep_alive() if keep is None else keep
+        try:
+            return None if math.isinf(seconds) else at + timedelta(seconds=seconds)
+        except OverflowError:
+            return None

@@ -34,26 +34,26 @@ class Loading:
         self._limit = limit
         self._lock = threading.Lock()
         self._asked_at = float("-inf")
+        self._ready = False
         self.since: float | None = None  # while it loads
 
     def wait(self, departure: Departure, until: float) -> bool:
-        """Return when the engine says that it is ready, or at least nothing else; whether it
-        had to be waited for.
+        """Return when the engine has done loading; False where it never said that it was.
 
         Blocks until ``until`` on the monotonic clock at most. Raises GatewayError: it is still
-        loading then, it is gone, or the client left.
+        loading then, it is gone, or the call has to end.
         """
         left, waited = threading.Event(), False
         departure.attach(left.set)
         try:
-            while not self._ready():
+            while self._loads():
                 waited = True
                 if time.monotonic() >= until:
                     text = f"the engine was still loading its model after {self._limit:g} s"
                     raise GatewayError(Kind.ENGINE_NOT_READY, text, wait=5)
                 if left.wait(_LOOK):
-                    raise GatewayError(Kind.CLIENT_GONE, "the client left")
-            return waited
+                    raise departure.error()
+            return waited or self._ready
         finally:
             departure.detach()
 
@@ -61,20 +61,22 @@ class Loading:
         """Until when a call that begins now may wait."""
         return time.monotonic() + self._limit
 
-    def _ready(self) -> bool:
+    def _loads(self) -> bool:
         """Ask the engine, unless somebody has just done so; raises GatewayError if it is gone."""
         with self._lock:
             now = time.monotonic()
             if now - self._asked_at < _LOOK:
-                return self.since is None
+                return self.since is not None
             self._asked_at = now
             self.since = self.since or now
         try:
             status, _ = self._ask("/health")
         except GatewayError as error:
             if error.kind is Kind.ENGINE_TIMEOUT:  # some do not answer while they load
-                return False
+                return True
+            self.since = None
             raise
+        self._ready = status == 200
         if status != 503:
             self.since = None
-        return self.since is None
+        return self.since is not None

@@ -4,6 +4,7 @@ import logging
 from io import FileIO
 from pathlib import Path
 
+FOLDER = Path("logs", "engines")  # below the registry's home
 LARGEST = 8 * 1024 * 1024  # bytes
 
 log = logging.getLogger(__name__)

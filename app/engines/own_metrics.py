@@ -7,7 +7,7 @@ it can have changed.
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -43,7 +43,8 @@ class _Loaded:
 class OwnMetrics:
     """Asks the engines that are loaded. Safe to use from many threads."""
 
-    def __init__(self, fleet: Fleet, used: LoadedModels) -> None:
+    def __init__(self, fleet: Callable[[], Fleet], used: LoadedModels) -> None:
+        """``fleet`` gives the engines of the configuration that counts now."""
         self._fleet = fleet
         self._used = used
         self._lock = threading.Lock()
@@ -64,13 +65,13 @@ class OwnMetrics:
     def _attached(self) -> Iterator[_Loaded]:
         """Those that were used within the keep-alive, with the model that was used last."""
         models = [name for name in self._used.by_last_use() if self._used.until(name)[0]]
-        for served, engine in self._fleet.attached():
+        for served, engine in self._fleet().attached():
             model = next((name for name in models if served.matches(name)), None)
             if model is not None:
                 yield _Loaded(engine, model, 0)
 
     def _managed(self) -> Iterator[_Loaded]:
-        for unit in self._fleet.started():
+        for unit in self._fleet().started():
             if unit.loaded:
                 yield _Loaded(unit, unit.model, unit.life.starts)
 
@@ -103,8 +104,8 @@ class OwnMetrics:
 
 def _asked(engine: Attached | Unit) -> str:
     """The engine's metrics; "" where it is no llama-server, sleeps, or has none."""
-    facts = parse_props(*engine.ask("/props"))
+    facts = parse_props(*engine.ask_soon("/props"))
     if facts is None or not facts.is_llama_server or facts.sleeping:
         return ""
-    status, body = engine.ask("/metrics")
+    status, body = engine.ask_soon("/metrics")
     return body.decode("utf-8", "replace") if status == 200 else ""

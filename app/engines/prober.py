@@ -43,6 +43,9 @@ class Prober:
 
     def _due(self) -> list[Engine]:
         """Engines that have said nothing for an interval, and of ours only those without calls."""
+        for unit in self._supervisor.units():
+            if unit.loaded and unit.command.outdated():
+                self._supervisor.keep(unit, 0.0)  # whoever calls next gets the model as it is now
         quiet_since = time.monotonic() - self._interval
         engines: list[Engine] = [engine for _, engine in self._fleet.attached()]
         engines += [u for u in self._supervisor.units() if u.loaded and not u.in_use]
@@ -58,7 +61,7 @@ class Prober:
             if not engine.in_use:  # a call that has begun meanwhile keeps time itself
                 engine.failed_probe(problem)
         else:
-            engine.health.silent(problem, probe=True)
+            engine.health.missed(problem)
 
 
 def _problem(engine: Engine) -> str | None:

@@ -34,11 +34,12 @@ class EngineProcess:
     """
 
     def __init__(self, command: Sequence[str], log: Path, seconds_to_stop: float,
-                 marks: Mapping[str, str]) -> None:
+                 marks: Mapping[str, str], directory: Path | None = None) -> None:
         """Start it in this process's directory and environment, without LOOP_ but with `marks`.
 
-        What it writes goes to `log` (see LogFile). `seconds_to_stop` is what it gets to stop in.
-        Blocks until the guard runs. Raises OSError where there can be no further process.
+        With `directory` it runs there instead. What it writes goes to `log` (see LogFile).
+        `seconds_to_stop` is what it gets to stop in. Blocks until the guard runs. Raises OSError
+        where there can be no further process.
         """
         self._seconds_to_stop = seconds_to_stop
         self._mark = secrets.token_hex(16)
@@ -48,8 +49,8 @@ class EngineProcess:
         self._channel, guards_end = socket.socketpair()
         try:
             with guards_end:
-                self._guard = _guard(command, seconds_to_stop, guards_end,
-                                     {**marks, _MARK: self._mark})
+                arguments = [str(seconds_to_stop), str(directory or Path.cwd()), *command]
+                self._guard = _guard(arguments, guards_end, {**marks, _MARK: self._mark})
         except BaseException:
             self._channel.close()
             raise
@@ -153,12 +154,11 @@ class EngineProcess:
         log.close()
 
 
-def _guard(command: Sequence[str], seconds_to_stop: float, channel: socket.socket,
+def _guard(arguments: Sequence[str], channel: socket.socket,
            marks: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     environ = {key: value for key, value in os.environ.items() if not key.startswith("LOOP_")}
     return subprocess.Popen(
-        [sys.executable, "-S", "-E", "-m", "app.engines.guard",
-         str(seconds_to_stop), os.getcwd(), *command],
+        [sys.executable, "-S", "-E", "-m", "app.engines.guard", *arguments],
         cwd=ROOT, env={**environ, **marks}, stdin=channel.fileno(),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
 

@@ -21,7 +21,8 @@ from app.engines.failures import Limits
 from app.engines.hangup import Departure
 from app.errors import GatewayError
 
-LIMITS = Limits(connect=0.1, read=0.2)  # s: nobody waits longer to learn what is good to know
+LIMITS = Limits(connect=1.0, read=5.0)  # s; for whoever asks an engine something small
+QUICK = 0.2  # s: nobody waits longer to learn what is good to know
 
 _FRESH = 10.0  # s; how long an answer counts
 _RETRY = 1.0  # s; how long nobody asks again after no answer
@@ -60,15 +61,19 @@ def parse_props(status: int, body: bytes) -> EngineFacts | None:
     )
 
 
-def asking(client: EngineClient) -> Ask:
+def asking(client: EngineClient, limit: float | None = None) -> Ask:
     """A function that sends GET requests through ``client``, which should have ``LIMITS``.
 
-    It blocks for as long as the client's limits allow, and raises GatewayError.
+    It blocks for as long as the client's limits allow, or ``limit`` (s), and raises GatewayError.
     """
     def ask(target: str) -> tuple[int, bytes]:
-        call = Call(target, None, _NoBody(), "props", method="GET", passing=Passing.ANYTHING)
-        with closing(client.send(call, Departure(None))) as reply:
-            return reply.status, reply.body
+        call = Call(target, None, _NoBody(), "props", method="GET", passing=Passing.ANYTHING,
+                    limit=limit)
+        try:
+            with closing(client.send(call, Departure(None))) as reply:
+                return reply.status, reply.body
+        finally:
+            client.close()  # questions are rare: no connection is kept for the next one
     return ask
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 from app.call import Call
 from app.engines.order import next_in_line
@@ -23,9 +24,19 @@ class Gate(Enum):
     LOADING = auto()  # as SHUT, and the engine is starting: no wait counts
 
 
+class Queueing(Protocol):
+    """How many calls may wait, and how long one may wait (s); both may change."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def max_wait(self) -> float: ...
+
+
 @dataclass(frozen=True)
 class QueueRules:
-    """How many calls may wait, and how long one may wait (s)."""
+    """Queueing that stays as it is."""
 
     size: int
     max_wait: float
@@ -53,7 +64,7 @@ class Slots:
     Not locked: its Admission is. Whoever may pass does so at once, so none that waits could.
     """
 
-    def __init__(self, rules: QueueRules, count: int | None, gate: Gate, now: float) -> None:
+    def __init__(self, rules: Queueing, count: int | None, gate: Gate, now: float) -> None:
         """``count`` None is as many as come."""
         self.count = count
         self.gate = gate

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from app.engines.listening import Listener
-from app.engines.unit import CannotStart, Process
+from app.engines.making import CannotStart, Process
 from app.errors import GatewayError
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.02, 0.2  # s between two looks

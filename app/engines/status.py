@@ -2,6 +2,9 @@
 
 import math
 import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from app.engines.engine import Attached, Engine
@@ -17,6 +20,7 @@ _VALUES = {
     State.READY: "loaded", State.STARTING: "loading", State.FAILED: "failed",
     State.STOPPING: "unloaded", State.STOPPED: "unloaded",
 }
+_LEAVING = State.STOPPING.value  # whatever takes no more calls
 _ORDER = ("loaded", "loading", "failed", "unloaded")  # what several engines say, the best first
 
 
@@ -43,15 +47,24 @@ class Status:
 
     def present(self) -> dict[str, ModelStatus]:
         """Every model that is loaded, loading or failed; asks engines as ``of`` does."""
-        names = {*self._used.by_last_use(), *(unit.model for unit in self._fleet.started())}
+        names = {*self._used.by_last_use(), *(unit.model for unit in self._fleet.started()),
+                 *self._fleet.loading()}
         found = {name: self.of(name, ask=True) for name in names}
         return {name: status for name, status in found.items() if status.value != "unloaded"}
 
     def engines(self) -> list[EngineStatus]:
-        """All engines; of a command one for every model that it serves."""
+        """All engines; of a command one for every model that it serves.
+
+        Last those that the configuration has no more, until their last call has ended.
+        """
         attached = [_attached_status(engine, served.patterns)
                     for served, engine in self._fleet.attached()]
-        return attached + [self._managed_status(unit) for unit in self._fleet.managed()]
+        managed = [self._managed_status(unit) for unit in self._fleet.managed()]
+        others, units = self._fleet.leaving()
+        leaving = [_attached_status(engine, ()) for engine in others]
+        leaving += [self._managed_status(unit) for unit in units]
+        leaving = [replace(each, state=_LEAVING) for each in leaving]
+        return list(_told_apart([*attached, *managed, *leaving]))
 
     def _seen(self, engine: Engine, model: str, ask: bool) -> ModelStatus:
         if isinstance(engine, Unit):
@@ -88,7 +101,7 @@ class Status:
 
     def _expiry(self, unit: Unit) -> datetime | None:
         """When the unit is stopped if nobody calls; None for never, or if it does not run."""
-        if unit.life.state is not State.READY or unit.command.pinned or math.isinf(unit.keep):
+        if unit.life.state is not State.READY or unit.pinned or math.isinf(unit.keep):
             return None
         since = unit.admission.demand().unused_since
         idle = 0.0 if since is None else time.monotonic() - since
@@ -96,6 +109,15 @@ class Status:
             return self._clock() + timedelta(seconds=max(unit.keep - idle, 0.0))
         except OverflowError:
             return None
+
+
+def _told_apart(engines: Iterable[EngineStatus]) -> Iterator[EngineStatus]:
+    """The engines with an id each: at one address there may be one that leaves beside another."""
+    seen: Counter[str] = Counter()
+    for engine in engines:
+        seen[engine.id] += 1
+        count = seen[engine.id]
+        yield engine if count == 1 else replace(engine, id=f"{engine.id} #{count}")
 
 
 def _attached_status(engine: Attached, models: tuple[str, ...]) -> EngineStatus:
@@ -111,7 +133,7 @@ def _is_there(engine: Attached) -> bool:
     if time.monotonic() - engine.health.answered_at < _FRESH:
         return True
     try:
-        engine.ask("/health")
+        engine.ask_soon("/health")
     except GatewayError:
         return False
     return True

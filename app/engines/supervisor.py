@@ -1,16 +1,20 @@
 """The owner of all managed engines: looks at what is wanted, plans, and has it done."""
 
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from app.engines.admission import Admission, Gate, QueueRules
+from app.engines.admission import Admission, Gate
 from app.engines.lifecycle import Lifecycle
 from app.engines.plan import Plan, plan
-from app.engines.unit import Command, Unit
-from app.engines.unit_facts import Rules, State, UnitFacts
+from app.engines.making import Command, UnitKey
+from app.engines.policy import PolicyInForce
+from app.engines.unit import Unit
+from app.engines.unit_facts import State, UnitFacts
 from app.errors import GatewayError, Kind
+from app.places import stopping
 
 log = logging.getLogger(__name__)
 
@@ -26,16 +30,13 @@ class Supervisor:
     """
 
     def __init__(
-        self, rules: Rules, queue: QueueRules, keep_alive: float,
-        clock: Callable[[], float] = time.monotonic,
+        self, policy: PolicyInForce, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Engines are stopped after ``keep_alive`` seconds of idleness unless told otherwise."""
-        self._rules = rules
-        self._queue = queue
-        self._keep_alive = keep_alive
+        """Engines are stopped after the policy's time of idleness unless told otherwise."""
+        self._policy = policy
         self._clock = clock
         self._lock = threading.Lock()
-        self._units: dict[str, Unit] = {}
+        self._units: dict[UnitKey, Unit] = {}
         self._lifecycle = Lifecycle(self._notice, clock)
         self._news = threading.Event()
         self._thread: threading.Thread | None = None
@@ -44,19 +45,19 @@ class Supervisor:
     @property
     def budget(self) -> int | None:
         """Bytes that all engines may take together, None without a bound."""
-        return self._rules.budget
+        return self._policy.budget
 
-    def unit(self, model: str, command: Command) -> Unit:
-        """The unit of a command with a model, made at first sight."""
-        found = self._units.get(command.address)
+    def unit(self, key: UnitKey, command: Command) -> Unit:
+        """The unit of that key, made of the command at first sight."""
+        found = self._units.get(key)
         if found is None:
             with self._lock:
-                found = self._units.get(command.address) or self._made(model, command)
+                found = self._units.get(key) or self._made(key, command)
         return found
 
-    def known(self, address: str) -> Unit | None:
-        """The unit of that address, if there is one yet."""
-        return self._units.get(address)
+    def known(self, key: UnitKey) -> Unit | None:
+        """The unit of that key, if there is one yet."""
+        return self._units.get(key)
 
     def units(self) -> list[Unit]:
         """All units there are."""
@@ -68,33 +69,71 @@ class Supervisor:
         unit.life.wanted = True
         self._notice()
 
-    def keep(self, unit: Unit, seconds: float) -> None:
-        """Let the unit stay for so long after its last call; 0: until its calls have ended."""
-        if unit.keep != seconds:
-            unit.keep = seconds
+    def keep(self, unit: Unit, seconds: float | None) -> None:
+        """Let the unit stay for so long after its last call, None: for the usual time.
+
+        0 is until its calls have ended.
+        """
+        if unit.kept != seconds:
+            unit.kept = seconds
             self._notice()
+
+    def claim(self, wanted: Callable[[UnitKey], bool]) -> None:
+        """Let those of these units serve on that were to end and have not yet."""
+        with self._lock:
+            for key, unit in self._units.items():
+                if unit.admission.retired and wanted(key):
+                    unit.admission.resume()
+
+    def retain(self, wanted: Callable[[UnitKey], bool]) -> None:
+        """Let all other units take no more calls, and end once theirs have ended."""
+        with self._lock:
+            leaving = [unit for key, unit in self._units.items() if not wanted(key)]
+        for unit in leaving:
+            unit.admission.retire()
+            self._lifecycle.abandon(unit)
+        self._notice()
+
+    def leaving(self) -> list[Unit]:
+        """The units that take no more calls and are still there."""
+        return [unit for unit in self.units() if unit.admission.retired]
+
+    def end(self, unit: Unit) -> bool:
+        """Have the unit end now, pinned or not, unless a call needs it; whether it has no process.
+
+        Never blocks: whoever wants to see the end asks again.
+        """
+        unit.life.wanted = False
+        if unit.ended:
+            return True
+        self._lifecycle.stop(unit, evicted=False)
+        return False
 
     def memory_used(self) -> int:
         """Bytes that the engines which have a process take, as estimated."""
         return sum(facts.memory for facts in self._facts() if facts.has_process)
 
-    def close(self) -> None:
+    def close(self, hastily: bool) -> None:
         """End all engines and the calls that wait for them; blocks until they are gone."""
         self._closed = True
         self._news.set()
-        gone = GatewayError(Kind.ENGINE_NOT_READY, "the gateway is stopping", wait=5)
         units = self.units()
         for unit in units:
             unit.admission.move(Gate.SHUT)
-            unit.admission.fail(gone)
-        self._lifecycle.close(units)
+            unit.admission.fail(stopping())
+        self._lifecycle.close(units, hastily)
 
-    def _made(self, model: str, command: Command) -> Unit:
-        admission = Admission(self._queue, command.slots, Gate.SHUT, self._notice, self._clock)
-        unit = Unit(model, command, admission, self._keep_alive, self._lifecycle,
-                    self._clock)
-        self._units[command.address] = unit
+    def _made(self, key: UnitKey, command: Command) -> Unit:
+        admission = Admission(self._policy, command.slots, Gate.SHUT, self._notice, self._clock)
+        unit = Unit(key.model, command, admission, self._policy.keep_alive, self._lifecycle,
+                    self._clock, self._free_address(f"{command.name} {key.model}"))
+        self._units[key] = unit
         return unit
+
+    def _free_address(self, wanted: str) -> str:
+        taken = {unit.address for unit in self._units.values()}
+        spellings = (f"{wanted} #{number}" for number in itertools.count(2))
+        return next(each for each in itertools.chain([wanted], spellings) if each not in taken)
 
     def _notice(self) -> None:
         """Something has happened: look again."""
@@ -119,29 +158,40 @@ class Supervisor:
 
     def _look(self) -> float | None:
         """Plan once and act; when to look again."""
-        self._watch()
-        facts, now = self._facts(), self._clock()
-        made = plan(facts, now, self._rules)
+        self._forget()
+        units = {unit.address: unit for unit in self.units()}
+        self._watch(units.values())
+        facts, now = [unit.facts() for unit in units.values()], self._clock()
+        made = plan(facts, now, self._policy.rules())
         expired = {each.key for each in facts if each.expired(now)}
         for key in made.refuse:
-            self._refuse(self._units[key], facts)
+            self._refuse(units[key], facts)
         for key in made.stop:
-            if not self._lifecycle.stop(self._units[key], evicted=key not in expired):
+            if not self._lifecycle.stop(units[key], evicted=key not in expired):
                 self._news.set()  # a call has come meanwhile: think again
         self._hold(made)
         for key in made.start:
-            self._lifecycle.start(self._units[key])
+            self._lifecycle.start(units[key])
         return made.look_at
+
+    def _forget(self) -> None:
+        """Units that take no more calls are no more once they have no process."""
+        with self._lock:
+            gone = [key for key, unit in self._units.items()
+                    if unit.admission.retired and unit.ended]
+            for key in gone:
+                del self._units[key]
 
     def _facts(self) -> list[UnitFacts]:
         return [unit.facts() for unit in self.units()]
 
-    def _watch(self) -> None:
+    def _watch(self, units: Collection[Unit]) -> None:
         """Before the facts are taken: hear of engines that fall idle while memory is wanted."""
-        units = self.units()
         wanted = any(unit.wanted for unit in units)
+        ahead = max((unit.admission.service.mean for unit in units if unit.loaded), default=0.0)
         for unit in units:
             unit.admission.watched = wanted or unit.keep == 0
+            unit.admission.ahead = ahead
 
     def _hold(self, made: Plan) -> None:
         for unit in self.units():
@@ -152,7 +202,8 @@ class Supervisor:
         """Answer the calls for a model that cannot fit, with the numbers."""
         pinned = sum(f.memory for f in facts if f.pinned and f.has_process)
         text = (f"the model '{unit.model}' needs about {unit.life.memory // _MIB} MiB of memory, "
-                f"and loop.memory-budget is {(self._rules.budget or 0) // _MIB} MiB")
+                f"and loop.memory-budget is {(self.budget or 0) // _MIB} MiB")
         if pinned:
             text += f", of which pinned engines take {pinned // _MIB} MiB"
+        unit.admission.owed_since = None
         unit.admission.fail(GatewayError(Kind.ENGINE_NOT_READY, text, wait=60))

@@ -33,6 +33,6 @@ class Ticket:
 
     def refuse(self, error: GatewayError) -> None:
         """Let the thread that waits raise the error: one of its own, as a raise changes it."""
-        self.error = GatewayError(
+        self.error = type(error)(
             error.kind, error.message, param=error.param, model=error.model, wait=error.wait)
         self.event.set()

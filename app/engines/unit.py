@@ -8,64 +8,12 @@ from app.engines.admission import Admission
 from app.engines.client import EngineClient
 from app.engines.health import Health
 from app.engines.loading import Loading
-from app.engines.listening import Listener
-from app.engines.props import PropsCache, asking, parse_props
+from app.engines.making import Command, Process
+from app.engines.props import QUICK, PropsCache, asking, parse_props
 from app.engines.unit_facts import State, UnitFacts
 from app.errors import GatewayError, Kind
 
 PATIENCE = 2.0  # s; a call waits for a pause after a failure that is no longer
-
-
-class Process(Protocol):
-    """A running engine, as ``app.engines.process.EngineProcess`` is one."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def ended(self) -> str | None: ...
-
-    def last_line(self) -> str: ...
-
-    def wait(self, seconds: float | None = None) -> bool: ...
-
-    def stop(self) -> None: ...
-
-    def kill(self) -> None: ...
-
-    def listener(self, port: int) -> Listener: ...
-
-    def ports(self) -> set[int]: ...
-
-    def memory(self) -> int | None: ...
-
-
-class Command(Protocol):
-    """How an engine for one model is started and reached."""
-
-    address: str
-    start_timeout: float
-    strikes: int
-    slots: int
-    learns_slots: bool
-    max_choices: int | None
-    kind: str | None
-    pinned: bool
-
-    def memory(self) -> int:
-        """Bytes that the engine will take, estimated."""
-
-    def start(self, port: int) -> Process:
-        """The process, just started; raises CannotStart."""
-
-    def client(self, port: int) -> EngineClient:
-        """The way to the engine at that port."""
-
-    def asker(self, port: int) -> EngineClient:
-        """As ``client``, for questions whose answer nobody waits for long."""
-
-
-class CannotStart(Exception):
-    """The engine did not come up; the message completes "the engine of 'm' did not start: "."""
 
 
 @dataclass
@@ -89,6 +37,7 @@ class Life:
     memory: int = 0
     wanted: bool = False  # to be started though nobody calls
     doomed: str | None = None  # why it is being killed
+    abandoned: bool = False  # whether its start is to come to nothing
     doubts: int = 0  # broken connections that are being looked into
 
 
@@ -109,20 +58,24 @@ class Unit:
     learns_slots = False
 
     def __init__(
-        self, model: str, command: Command, admission: Admission, keep: float,
-        hear: "Hearing", clock: Callable[[], float],
+        self, model: str, command: Command, admission: Admission, keep_alive: Callable[[], float],
+        hear: "Hearing", clock: Callable[[], float], address: str,
     ) -> None:
-        """``hear`` is told of what goes wrong."""
+        """It stays for ``keep_alive()`` seconds without a call; ``hear`` hears what goes wrong.
+
+        ``address`` tells it from all other units there are.
+        """
         self.model = model
         self.command = command
-        self.address = command.address
+        self.address = address
         self.max_choices = command.max_choices
         self.admission = admission
         self.health = Health(command.strikes, clock)
         self.loading = Loading(self.ask, command.start_timeout)
-        self.props = PropsCache(self.ask, command.kind)
-        self.keep = self.default_keep = keep
+        self.props = PropsCache(self.ask_soon, command.kind)
+        self.kept: float | None = None  # s to stay without a call, None for the usual time
         self.life = Life()
+        self._keep_alive = keep_alive
         self._hear = hear
         self._clock = clock
 
@@ -140,6 +93,18 @@ class Unit:
         return self.life.state is State.READY
 
     @property
+    def keep(self) -> float:
+        """Seconds for which it stays without a call."""
+        if self.admission.retired:
+            return 0.0
+        return self._keep_alive() if self.kept is None else self.kept
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it is never stopped."""
+        return self.command.pinned and not self.admission.retired
+
+    @property
     def in_use(self) -> bool:
         """Whether calls run or wait."""
         return self.admission.demand().unused_since is None
@@ -151,11 +116,17 @@ class Unit:
         return process is not None and process.ended() is None and not self.life.doubts
 
     @property
+    def ended(self) -> bool:
+        """Whether it has no process."""
+        return self.life.state in (State.STOPPED, State.FAILED)
+
+    @property
     def wanted(self) -> bool:
         """Whether it has no process and somebody waits for it, or it is to be there anyway."""
-        if self.life.state in (State.READY, State.STARTING):
+        if self.life.state in (State.READY, State.STARTING) or self.admission.retired:
             return False
-        return self.life.wanted or self.admission.demand().waiting > 0
+        waited_for = self.admission.demand().waiting or self.admission.owed_since is not None
+        return self.life.wanted or bool(waited_for)
 
     def require(self) -> None:
         """Raise GatewayError within the pause after a failure, unless that is short."""
@@ -177,7 +148,7 @@ class Unit:
 
     def silent(self, client: EngineClient, why: str) -> None:
         """A strike; after too many of them the process is ended."""
-        if self.health.silent(why):
+        if self.health.silent(why, client.silence):
             self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def learn_slots(self) -> None:
@@ -191,7 +162,7 @@ class Unit:
     def failed_probe(self, why: str) -> None:
         """A strike, by somebody who asked beside all calls."""
         client = self.life.client
-        if client is not None and self.health.silent(why, probe=True):
+        if client is not None and self.health.missed(why):
             self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def answered(self) -> None:
@@ -203,17 +174,27 @@ class Unit:
     def facts(self) -> UnitFacts:
         """The unit as the policy sees it."""
         life, demand = self.life, self.admission.demand()
-        if life.state in (State.STOPPED, State.FAILED) and (demand.waiting or life.wanted):
+        owed = self.admission.owed_since if self.ended else None
+        if self.ended and (demand.waiting or life.wanted or owed is not None):
             life.memory = self.command.memory()
+        since = min((at for at in (demand.wanted_since, owed) if at is not None), default=None)
         return UnitFacts(
-            self.address, life.state, life.memory, demand.held, demand.waiting,
-            demand.wanted_since, demand.unused_since, life.ready_since, life.load_time, self.keep,
-            life.not_before, self.command.pinned, life.wanted,
+            self.address, life.state, life.memory, demand.held,
+            demand.waiting or int(owed is not None), since, demand.unused_since, life.ready_since,
+            life.load_time, self.keep, life.not_before, self.pinned,
+            life.wanted and not self.admission.retired,
         )
 
     def ask(self, target: str) -> tuple[int, bytes]:
         """Status and body of a GET of the process that runs or starts; raises GatewayError."""
+        return asking(self._asker())(target)
+
+    def ask_soon(self, target: str) -> tuple[int, bytes]:
+        """As ``ask``; blocks for half a second at most."""
+        return asking(self._asker(), QUICK)(target)
+
+    def _asker(self) -> EngineClient:
         asker = self.life.asker
         if asker is None:
             raise GatewayError(Kind.ENGINE_UNAVAILABLE, "there is no engine to ask")
-        return asking(asker)(target)
+        return asker

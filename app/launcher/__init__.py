@@ -1,1 +1,1 @@
-"""What scripts/serve runs: the gateway, an engine behind it, and a first model."""
+"""What scripts/serve runs: the gateway, and a first model for its engines."""

@@ -1,47 +1,46 @@
-"""What scripts/serve starts: which model, which commands, on which port."""
+"""What scripts/serve starts: the command, the engines, the port, and a model to try it with."""
 
 import errno
-import glob
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from app.launcher import demo
 from app.catalog import gguf
 from app.catalog.manifest import Entry
 from app.catalog.names import normal
 from app.catalog.registry import Registry
 from app.engines.lifeline import ROOT
 from app.engines.ports import refusal
-from app.settings import ServerSettings
+from app.launcher import demo, memory
+from app.settings import BUILTIN, LoopSettings, ServerSettings
+
+SECONDS_TO_STOP = 10.0  # for the gateway: what it gives its calls, and what its engines then need
+_TIME_FOR_CALLS = "5s"
+_SHARE = 0.8  # of the machine's memory
 
 
 class CannotServe(Exception):
     """Nothing can be served; the message says why and what to do."""
 
 
-def choose_model(home: Path, name: str | None) -> Entry:
-    """The model to serve: `name`, or the demo model if it is there, or else the first readable one.
+def models(home: Path) -> list[str]:
+    """The names of all models, the one to try first: the demo model or the first readable one.
 
-    Blocks for the download of the demo model where the registry holds none to choose from. Raises
-    CannotServe and DemoError.
+    Blocks for the download of the demo model where the registry holds none. Raises DemoError.
     """
-    registry = Registry(home)
-    found = registry.find(name) if name else _first_choice(registry.entries())
-    if not found and (not name or normal(name) == normal(demo.SMOLLM2.name)):
+    entries = Registry(home).entries()
+    first = _first_choice(entries)
+    if first is None:
         print(f"no model in {home} yet: a small demo model is put there", flush=True)
         demo.install(home)
-        found = registry.find(demo.SMOLLM2.name)
-    if not found:
-        known = ", ".join(entry.name for entry in registry.entries()) or "none at all"
-        raise CannotServe(f"there is no model {name} in {home}; the models there: {known}")
-    return found
+        first = demo.SMOLLM2.name
+    return [first, *(each.name for each in entries if normal(each.name) != normal(first))]
 
 
-def _first_choice(entries: list[Entry]) -> Entry | None:
-    readable = [entry for entry in entries if _readable(entry)]
-    demos = [entry for entry in readable if normal(entry.name) == normal(demo.SMOLLM2.name)]
-    return next(iter(demos + readable), None)
+def _first_choice(entries: list[Entry]) -> str | None:
+    demos = [entry for entry in entries if normal(entry.name) == normal(demo.SMOLLM2.name)]
+    return next((entry.name for entry in demos + entries if _readable(entry)), None)
 
 
 def _readable(entry: Entry) -> bool:
@@ -51,30 +50,22 @@ def _readable(entry: Entry) -> bool:
         return False
 
 
-def without_engine(home: Path, served: Entry) -> list[str]:
-    """A line on the models that nothing serves, where there are any."""
-    names = [entry.name for entry in Registry(home).entries() if entry.name != served.name]
-    if not names:
-        return []
-    return [f"without an engine: {', '.join(names)} (--model NAME serves another one instead)"]
-
-
-def engine_command(entry: Entry, port: int) -> list[str]:
-    """The built-in engine with this model."""
-    return [sys.executable, "-m", "app.engines.builtin", "--model", str(entry.first_file),
-            "--alias", entry.name, "--port", str(port)]
+def with_builtin_engines(environ: Mapping[str, str], loop: LoopSettings) -> dict[str, str]:
+    """`environ`, in which every model of the registry has a built-in engine, in bounded memory."""
+    engines = json.dumps([{"command": BUILTIN[0], "models": ["*"]}])
+    budget = loop.memory_budget or int(memory.available() * _SHARE)
+    return {"LOOP_LOOP_MEMORY_BUDGET": str(budget), **environ, "LOOP_LOOP_ENGINES": engines}
 
 
 def gateway_command() -> list[str]:
-    """gunicorn with the gateway, which takes at most five seconds to stop."""
+    """gunicorn with the gateway."""
     return [sys.executable, "-m", "gunicorn", "-c", str(ROOT / "etc" / "gunicorn.conf.py"),
-            "--graceful-timeout", "5", "wsgi:application"]
+            "wsgi:application"]
 
 
-def engine_setting(entry: Entry, port: int) -> str:
-    """The value of LOOP_LOOP_ENGINES that names the built-in engine alone."""
-    engine = {"url": f"http://127.0.0.1:{port}", "models": [glob.escape(entry.name)]}
-    return json.dumps([engine])
+def with_quick_end(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ`, in which calls that run get some seconds when the gateway stops."""
+    return {**environ, "LOOP_SERVER_STOP_TIMEOUT": _TIME_FOR_CALLS}
 
 
 def require_free(server: ServerSettings, start: str) -> None:

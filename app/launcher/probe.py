@@ -39,13 +39,13 @@ def answer(host: str, port: int, path: str) -> bytes | None:
         connection.close()
 
 
-def first_model(host: str, port: int) -> str | None:
-    """The first model that the gateway lists."""
+def models(host: str, port: int) -> list[str]:
+    """The models that the gateway lists."""
     try:
-        models = json.loads(answer(host, port, "/v1/models") or b"{}")["data"]
-        return str(models[0]["id"])
+        listed = json.loads(answer(host, port, "/v1/models") or b"{}")["data"]
+        return [str(model["id"]) for model in listed]
     except (ValueError, LookupError, TypeError):
-        return None
+        return []
 
 
 def curl(base: str, model: str | None, keyed: bool = False) -> str:

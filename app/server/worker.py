@@ -7,11 +7,12 @@ request that is no HTTP.
 
 import errno
 import gc
+import os
 import re
 import resource
+import signal
 import socket
 import time
-from collections import deque
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any
@@ -24,10 +25,12 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from app import jsontext
 from app.client_socket import ClientSocket
+from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
 
 _DRAINED = 65536  # bytes; the most that gunicorn takes off the wire to keep a connection
 _DRAIN = 0.1  # s; for what is on its way already
+_NEXT = 0.002  # s; for which a thread that has answered waits for the next request
 _LINGER = 2.0  # s; for the client to take the last answer and to close
 _GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK)
 _STATUS: list[tuple[type[Exception], str]] = [
@@ -44,16 +47,28 @@ def worker_class(settings: ServerSettings) -> type[ThreadWorker]:
     return type("GatewayWorker", (_GatewayWorker,), {"settings": settings})
 
 
-class _GatewayWorker(ThreadWorker):
-    settings: ServerSettings
+class _GatewayWorker(StoppingWorker):
+    def init_signals(self) -> None:
+        super().init_signals()
+        signal.signal(signal.SIGHUP, self._handle_reload)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.lingering: deque[Any] = deque()  # answered and closing, the next to be closed first
+    def _handle_reload(self, *_: object) -> None:
+        if self.application is not None:  # else it has not read its configuration yet
+            self.application.reload()
 
     def init_process(self) -> None:
         _allow_open_files()
         super().init_process()
+
+    def is_parent_alive(self) -> bool:
+        """Whether the master is there; this process ends at once with a master that was killed.
+
+        gunicorn's own waits for running calls, on a port that nobody answers; the guards of engines
+        end these.
+        """
+        if not super().is_parent_alive():
+            os._exit(1)
+        return True
 
     def accept(self, listener: socket.socket) -> None:
         """Take a connection and wait in the event loop, not in a thread, for its first byte."""
@@ -89,10 +104,24 @@ class _GatewayWorker(ThreadWorker):
         self.poller.register(connection.sock, EVENT_READ, readable)
 
     def handle(self, connection: Any) -> Any:
-        """Answer one request; the next one on this connection has its own time."""
-        if connection.sock.deadline is None:
-            connection.sock.deadline = time.monotonic() + self.settings.body_timeout
-        return super().handle(connection)
+        """Answer one request, and those that follow at once; each has its own time.
+
+        Without the way through the event loop, two hand-overs from thread to thread, a plain
+        request costs 0.73 of what it did one at a time, 0.95 with 16 at a time.
+        """
+        while True:
+            if connection.sock.deadline is None:
+                connection.sock.deadline = time.monotonic() + self.settings.body_timeout
+            kept = super().handle(connection)
+            if kept is not True or not self._has_next(connection):
+                return kept
+
+    def _has_next(self, connection: Any) -> bool:
+        """Whether the next request is here in a moment, and no other waits for this thread."""
+        waiting: Any = self.tpool
+        if waiting._work_queue.qsize() or connection.parser.unreader.buf.getvalue():
+            return False
+        return bool(connection.sock.arrives(_NEXT))
 
     def finish_request(self, connection: Any, future: Any) -> None:
         """Keep the connection, or close it once the client has taken the answer.
@@ -100,8 +129,9 @@ class _GatewayWorker(ThreadWorker):
         Closing with bytes unread would reset the connection, and the client could lose the answer;
         gunicorn's own graceful close waits for the client in the event loop's thread.
         """
+        self.busy.discard(connection)
         if future.cancelled() or future.exception() or future.result() is not False:
-            super().finish_request(connection, future)
+            self._keep(connection, future)
             return
         try:
             connection.sock.shutdown(socket.SHUT_WR)
@@ -112,6 +142,16 @@ class _GatewayWorker(ThreadWorker):
             return
         connection.timeout = time.monotonic() + _LINGER
         self.lingering.append(connection)
+
+    def _keep(self, connection: Any, future: Any) -> None:
+        """Wait for the next request, a part of which may be here and has its own time then."""
+        if not connection.sock.ahead or connection.parser.unreader.buf.getvalue():
+            super().finish_request(connection, future)
+        elif connection.sock.holds_head:
+            self.enqueue_req(connection)
+        else:
+            connection.sock.setblocking(False)
+            self._await_head(connection)
 
     def murder_pending(self) -> None:
         """Close connections whose time is up: for a request's head, or for taking the answer."""
@@ -144,10 +184,27 @@ class _GatewayWorker(ThreadWorker):
         """Load the application; a response of it may close the connection."""
         super().load_wsgi()
         self.application = self.wsgi
-        self.wsgi = _closing(self.wsgi)
+        self.wsgi = self._closing(self.wsgi)
         # What is loaded now stays: looking through it again and again was 7 % of a plain request.
         gc.collect()
         gc.freeze()
+
+    def _closing(self, application: Any) -> Any:
+        """``application``, whose header ``Connection: close`` gunicorn would else drop and forget.
+
+        Every response of a worker that is stopping has it.
+        """
+
+        def call(environ: dict[str, Any], start_response: Any) -> Any:
+            def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+                asked = ("Connection", "close") in headers
+                if asked or self.stopping or _unread(environ) > _DRAINED:
+                    start_response.__self__.force_close()
+                return start_response(status, headers, exc_info)
+
+            return application(environ, start)
+
+        return call
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that is no valid HTTP, or one that failed outside the application."""
@@ -161,20 +218,6 @@ class _GatewayWorker(ThreadWorker):
             client.sendall(_answer(status or "500 Internal Server Error", _reason(exc), path))
         except OSError:
             self.log.debug("the client of a refused request is gone")
-
-
-def _closing(application: Any) -> Any:
-    """``application``, whose header ``Connection: close`` gunicorn would else drop and forget."""
-
-    def call(environ: dict[str, Any], start_response: Any) -> Any:
-        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            if ("Connection", "close") in headers or _unread(environ) > _DRAINED:
-                start_response.__self__.force_close()
-            return start_response(status, headers, exc_info)
-
-        return application(environ, start)
-
-    return call
 
 
 def _unread(environ: dict[str, Any]) -> int:

@@ -32,6 +32,7 @@ TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.UNSUPPORTED_CODING: (415, INVALID, "unsupported_encoding"),
     Kind.RATE_LIMITED: (429, "rate_limit_error", "rate_limit_exceeded"),
     Kind.BUSY: (503, SERVER, "service_unavailable"),
+    Kind.STOPPING: (503, SERVER, "service_unavailable"),
     Kind.CLIENT_GONE: (499, "invalid_request_error", "client_closed_request"),
     Kind.INTERNAL: (500, SERVER, "internal_error"),
     Kind.ENGINE_UNAVAILABLE: (502, SERVER, "engine_unavailable"),

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from tests.bench import machine, plan, report, rounds
+from tests.bench import machine, micro, plan, report, rounds
 from tests.bench.launch import ROOT, StartError
-from tests.bench.subjects import BASE, PEERS, Subject
+from tests.bench.subjects import BASE, GATEWAY, PEERS, Subject
 
 _DESCRIPTION = """\
 Measures what the gateway costs a plain request and a streamed event, beside its peers, in front of
-the same fake engine: one table of medians. Takes seven minutes, or one with --quick."""
+the same fake engine: one table of medians. Takes seven minutes, or one with --quick --peers none.
+Peers are installed below .cache/bench when they are measured first."""
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -27,8 +28,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=_count, help="7, or 2 if quick")
     parser.add_argument("--quick", action="store_true", help="less of everything, within a minute")
     parser.add_argument("--streams", type=_count, help="the many at once: 1000, or 150 if quick")
-    parser.add_argument("--subjects", type=_subjects, default=[*PEERS.values()], metavar="NAMES",
-                        help=f"beside direct, separated by commas: {known}")
+    parser.add_argument("--peers", type=_peers, default=[*PEERS.values()], metavar="NAMES",
+                        help=f"separated by commas: {known}; or none")
+    parser.add_argument("--micro", action="store_true", help="instead: single hot functions")
     parser.add_argument("--root", type=Path, default=ROOT, help="of the gateway to be measured")
     parser.add_argument("--json", type=Path, metavar="FILE",
                         help="every round's measures go there, in seconds and bytes")
@@ -41,8 +43,8 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _subjects(text: str) -> list[Subject]:
-    names = text.split(",")
+def _peers(text: str) -> list[Subject]:
+    names = [] if text == "none" else text.split(",")
     if unknown := [name for name in names if name not in PEERS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(PEERS)}")
     return [PEERS[name] for name in dict.fromkeys(names)]
@@ -66,16 +68,18 @@ def _tell(text: str) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run what the arguments ask for; 1 where a subject failed or lost an event."""
     options = _options(arguments)
+    if options.micro:
+        print(micro.table())
+        return 0
     chosen, root = _plan(options), options.root.resolve()
-    subjects = [BASE, *options.subjects]
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
     machine.open_files()
-    command = f"command: {shlex.join(['scripts/bench', *arguments])}"
-    try:
-        facts = [machine.description(), *(subject.version(root) for subject in subjects), command]
-    except StartError as error:
-        sys.exit(f"bench: {error}")
+    facts = [machine.description()]
+    subjects = [each for each in (BASE, *options.peers, GATEWAY) if _is_there(each, root, facts)]
+    if GATEWAY not in subjects:
+        sys.exit(f"bench: {facts[-1]}")
+    facts.append(f"command: {shlex.join(['scripts/bench', *arguments])}")
     others = machine.Others()
     results = rounds.run(chosen, subjects, root, _tell)
     facts.append(f"other processes used {others.share():.0%} of the machine meanwhile")
@@ -84,6 +88,16 @@ def main(arguments: Sequence[str]) -> int:
         kept = {"plan": dataclasses.asdict(chosen), **dataclasses.asdict(results), "facts": facts}
         options.json.write_text(json.dumps(kept, indent=1, ensure_ascii=False), encoding="utf-8")
     return 1 if results.failures or results.faulty else 0
+
+
+def _is_there(subject: Subject, root: Path, facts: list[str]) -> bool:
+    """Whether the subject can be measured; says in `facts` what it is, or why it is left out."""
+    try:
+        facts.append(subject.version(root))
+    except StartError as error:
+        facts.append(f"{subject.NAME} is left out: {error}")
+        return False
+    return True
 
 
 if __name__ == "__main__":

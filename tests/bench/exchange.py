@@ -1,20 +1,23 @@
 """What load and engine say to each other: one OpenAI-shaped request, its answer, its events.
 
-An event carries its number and the time of its sending in the text of its delta: whatever stands
-between engine and load may write the JSON around that text anew.
+How many events are wanted stands in the text of the question, and an event carries its number and
+the time of its sending in the text of its delta: whatever stands between engine and load may write
+the JSON around these texts anew, and leave out fields that it does not know.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 MODEL = "example-org/bench:latest"
-PATH = "/v1/chat/completions"
+CHAT, OLLAMA_CHAT = "/v1/chat/completions", "/api/chat"
 TEXT = b"Light scatters off air, blue most of all, so the sky is blue wherever you look."
 EVENT = re.compile(rb'"content": ?"(\d+) (\d+)"')  # number, nanoseconds on the monotonic clock
-DONE = b"data: [DONE]"
+WANTED = re.compile(rb"\[(\d+) events, (\d+) ms apart\]")
+DONE = re.compile(rb'data: \[DONE\]|"done": ?true')  # of OpenAI's API, and of Ollama's
 
 _MESSAGES = [
     {"role": "system", "content": "You answer in one sentence, plainly, without a preamble. " * 3},
@@ -29,7 +32,7 @@ _EVENT = (
 )
 _LAST = (
     b'data: {"choices":[{"finish_reason":"stop","index":0,"delta":{}}],'
-    + _COMMON + b',"object":"chat.completion.chunk"}\n\n' + DONE + b"\n\n"
+    + _COMMON + b',"object":"chat.completion.chunk"}\n\ndata: [DONE]\n\n'
 )
 
 COMPLETION = (
@@ -42,14 +45,38 @@ STREAM_HEAD = (
 )
 
 
-def request(**fields: Any) -> bytes:
-    """A whole chat request with these fields in its body beside the model and the messages."""
-    body = json.dumps({"model": MODEL, "messages": _MESSAGES, **fields}).encode()
-    head = (
-        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nUser-Agent: bench\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+def question(headers: Mapping[str, str]) -> bytes:
+    """A chat request that wants one whole answer."""
+    return post(CHAT, headers, {"model": MODEL, "messages": _MESSAGES})
+
+
+def stream_question(path: str, headers: Mapping[str, str], events: int, every_ms: int) -> bytes:
+    """A chat request that wants so many events, so far apart."""
+    wanted = {"role": "user", "content": f"[{events} events, {every_ms} ms apart]"}
+    return post(path, headers, {
+        "model": MODEL, "messages": [*_MESSAGES, wanted], "stream": True})
+
+
+def picture_question(headers: Mapping[str, str], size: int) -> bytes:
+    """A chat request with a picture of so many bytes, as base64."""
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * size}}
+    text = {"type": "text", "text": "What is to be seen here?"}
+    return post(CHAT, headers, {
+        "model": MODEL, "messages": [{"role": "user", "content": [text, picture]}]})
+
+
+def post(path: str, headers: Mapping[str, str], fields: Mapping[str, Any]) -> bytes:
+    """A whole request with these fields as its body."""
+    body = json.dumps(fields).encode()
+    known = {"Host": "127.0.0.1", "Accept": "*/*", "User-Agent": "bench", **headers,
+             "Content-Type": "application/json", "Content-Length": str(len(body))}
+    return head(f"POST {path}", known) + body
+
+
+def head(start: str, headers: Mapping[str, str]) -> bytes:
+    """The head of a request."""
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"{start} HTTP/1.1\r\n{lines}\r\n".encode()
 
 
 def answer(body: bytes) -> bytes:

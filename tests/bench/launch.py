@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.bench.exchange import head
+
 ROOT = Path(__file__).parents[2]
-_START_LIMIT = 60.0  # seconds
+_START_LIMIT = 120.0  # seconds
 _STOP_LIMIT = 15.0
 
 
@@ -28,7 +30,9 @@ class Running:
 
     port: int
     pid: int
-    start: float | None = None  # seconds from its start to its first answer to /health
+    start: float | None = None  # seconds from its start to its first answer to its health check
+    headers: dict[str, str] = field(default_factory=dict)  # that its requests have to have
+    opening: float = 0.008  # seconds that one stream may take to begin, beside some for all
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Command:
     port: int
     directory: Path = ROOT
     environment: dict[str, str] = field(default_factory=dict)
+    health: str = "/health"
 
 
 def free_port() -> int:
@@ -80,26 +85,26 @@ def running(command: Command, log: Path) -> Iterator[Running]:
             command.words, cwd=command.directory, env={**kept, **command.environment},
             stdout=out, stderr=out, start_new_session=True)
         try:
-            _wait_until_healthy(process, command.port, log)
+            _wait_until_healthy(process, command, log)
             yield Running(command.port, process.pid, time.monotonic() - begin)
         finally:
             _stop(process)
 
 
-def _wait_until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait_until_healthy(process: subprocess.Popen[bytes], command: Command, log: Path) -> None:
     deadline = time.monotonic() + _START_LIMIT
     while time.monotonic() < deadline and process.poll() is None:
-        if _healthy(port):
+        if _healthy(command.port, command.health):
             return
         time.sleep(0.005)
     said = log.read_text(encoding="utf-8", errors="replace")[-2000:]
     raise StartError(f"{process.args!r} did not come up: {said}")
 
 
-def _healthy(port: int) -> bool:
+def _healthy(port: int, path: str) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
-            sock.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            sock.sendall(head(f"GET {path}", {"Host": "127.0.0.1", "Connection": "close"}))
             return sock.recv(4096).startswith(b"HTTP/1.1 200")
     except OSError:
         return False

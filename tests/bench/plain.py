@@ -8,13 +8,12 @@ import time
 from dataclasses import dataclass
 
 from tests.bench import tree
-from tests.bench.exchange import TEXT, request
+from tests.bench.exchange import TEXT, question
 from tests.bench.quantiles import quantile
-from tests.bench.wire import RECEIVE, LoadError, connect, whole
+from tests.bench.wire import RECEIVE, LoadError, Target, connect, whole
 
 _PATIENCE = 10.0  # seconds without any answer
 _MOST = 100_000  # requests
-_REQUEST = request()
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,8 @@ class Plain:
 
 
 class _Load:
-    def __init__(self, port: int, connections: int) -> None:
+    def __init__(self, port: int, connections: int, request: bytes) -> None:
+        self._request = request
         self._epoll = select.epoll()
         self._sockets: dict[int, socket.socket] = {}
         self._received: dict[int, bytearray] = {}
@@ -56,7 +56,7 @@ class _Load:
 
     def _send(self, descriptor: int) -> None:
         self._sent[descriptor] = time.monotonic()
-        self._sockets[descriptor].sendall(_REQUEST)
+        self._sockets[descriptor].sendall(self._request)
 
     def _receive(self, descriptor: int) -> None:
         received = self._received[descriptor]
@@ -73,14 +73,14 @@ class _Load:
         received.clear()
 
 
-def run(port: int, pid: int, connections: int, seconds: float) -> Plain:
-    """Load on a port for so long, at so many connections, with the CPU time of the tree of `pid`.
+def run(target: Target, connections: int, seconds: float) -> Plain:
+    """Load on a target for so long, at so many connections.
 
     Raises LoadError, OSError.
     """
-    load = _Load(port, connections)
-    cpu, begin = tree.cpu_seconds(pid), time.monotonic()
+    load = _Load(target.port, connections, question(target.headers))
+    cpu, begin = tree.cpu_seconds(target.pid), time.monotonic()
     load.run(begin + seconds)
-    took, cpu = time.monotonic() - begin, tree.cpu_seconds(pid) - cpu
+    took, cpu = time.monotonic() - begin, tree.cpu_seconds(target.pid) - cpu
     count = len(load.times)
     return Plain(cpu / count, count / took, quantile(load.times, 50), quantile(load.times, 99))

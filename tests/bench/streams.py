@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.bench import tree
-from tests.bench.exchange import request
+from tests.bench.exchange import stream_question
 from tests.bench.quantiles import quantile
-from tests.bench.wire import RECEIVE, EventStream, LoadError, connect
+from tests.bench.wire import RECEIVE, EventStream, LoadError, Target, connect
 
 _PATIENCE = 10.0  # seconds for what should have happened already
-_OPENING = 0.008  # seconds that one stream may take to begin, beside those below for all of them
-_SLACK = 0.5
+_SLACK = 0.5  # seconds for all streams to begin, beside those for each
 _WAITING = 16  # streams that may wait for their first event, lest opening them be an onslaught
 _PHASES = 100  # streams begin this many to a period, so that their events do not come in one burst
 _POLL = 0.1  # seconds
@@ -35,8 +34,9 @@ class Streams:
 
 
 class _Load:
-    def __init__(self, port: int, every_ms: int) -> None:
-        self._port = port
+    def __init__(self, target: Target, path: str, every_ms: int) -> None:
+        self._target = target
+        self._path = path
         self.every_ms = every_ms
         self._epoll = select.epoll()
         self._open: dict[int, tuple[socket.socket, EventStream]] = {}
@@ -47,8 +47,8 @@ class _Load:
     def open(self, end: float) -> None:
         """Begin one more stream, which lasts until `end` on the monotonic clock."""
         events = 2 + math.ceil((end - time.monotonic()) * 1000 / self.every_ms)
-        sock = connect(self._port)
-        sock.sendall(request(stream=True, events=events, every_ms=self.every_ms))
+        sock = connect(self._target.port)
+        sock.sendall(stream_question(self._path, self._target.headers, events, self.every_ms))
         stream = EventStream(events)
         self.streams.append(stream)
         self._waiting += 1
@@ -89,19 +89,23 @@ class _Load:
             sock.close()
 
 
-def run(port: int, pid: int, count: int, every_ms: int, seconds: float) -> Streams:
-    """`count` streams at once on a port, measured for at least so long while all of them run.
+def run(target: Target, path: str, count: int, every_ms: int, seconds: float) -> Streams:
+    """`count` streams of a path at once, measured for at least so long while all of them run.
 
     Raises LoadError, OSError.
     """
-    load = _Load(port, every_ms)
-    ready = time.monotonic() + count * _OPENING + _SLACK
+    load = _Load(target, path, every_ms)
+    limit = count * target.opening + _SLACK
+    ready = time.monotonic() + limit
     end = ready + seconds
     _open_all(load, count, ready, end)
+    if load.running() < count:
+        raise LoadError(f"only {load.running()} of {count} streams began within {limit:.1f} s")
     load.lags.clear()
-    cpu = tree.cpu_seconds(pid)
+    cpu = tree.cpu_seconds(target.pid)
     load.read(end)
-    cpu, memory, lags = tree.cpu_seconds(pid) - cpu, tree.memory_bytes(pid), load.lags[:]
+    cpu, lags = tree.cpu_seconds(target.pid) - cpu, load.lags[:]
+    memory = tree.memory_bytes(target.pid)
     if load.running() < count:
         raise LoadError(f"only {load.running()} of {count} streams ran to their end")
     load.read(end + _PATIENCE, load.over)
@@ -111,7 +115,7 @@ def run(port: int, pid: int, count: int, every_ms: int, seconds: float) -> Strea
 
 
 def _open_all(load: _Load, count: int, ready: float, end: float) -> None:
-    """Begin `count` streams before `ready`; raises LoadError where that is not possible."""
+    """Begin `count` streams before `ready`, or as many as can."""
     gap = load.every_ms / 1000 / _PHASES
     for _ in range(count):
         if time.monotonic() > ready:
@@ -120,6 +124,3 @@ def _open_all(load: _Load, count: int, ready: float, end: float) -> None:
         load.read(time.monotonic() + gap)
         load.read(ready, load.few_waiting)
     load.read(ready, lambda: load.running() == count)
-    if load.running() < count:
-        limit = f"{count * _OPENING + _SLACK:.1f} s"
-        raise LoadError(f"only {load.running()} of {count} streams began within {limit}")

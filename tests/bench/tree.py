@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tests.fakes.processes import descendants
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICK = os.sysconf("SC_CLK_TCK")
+_PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
 _SCHEDULED = 2  # CPUCLOCK_SCHED, see _clock
 
 
@@ -25,6 +27,17 @@ def cpu_seconds(pid: int) -> float:
 def memory_bytes(pid: int) -> int:
     """Resident memory of the tree; pages that two processes share count twice."""
     return sum(int(_read(each, "statm").split()[1]) * _PAGE for each in _tree(pid))
+
+
+def peak_memory_bytes(pid: int) -> int:
+    """The most that each process has had resident since `forget_peak`, added up."""
+    return sum(int(_PEAK.findall(_read(each, "status"))[0]) * 1024 for each in _tree(pid))
+
+
+def forget_peak(pid: int) -> None:
+    """Let `peak_memory_bytes` begin anew (proc_pid_clear_refs(5))."""
+    for each in _tree(pid):
+        Path(f"/proc/{each}/clear_refs").write_text("5", encoding="ascii")
 
 
 def _tree(pid: int) -> list[int]:

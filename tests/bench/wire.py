@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tests.bench.exchange import DONE, EVENT
 
@@ -17,6 +19,16 @@ class LoadError(Exception):
     """The load could not do what it was asked for; the message is a sentence."""
 
 
+@dataclass(frozen=True)
+class Target:
+    """What a load needs to know of a server, see launch.Running."""
+
+    port: int
+    pid: int
+    headers: Mapping[str, str]
+    opening: float
+
+
 def connect(port: int) -> socket.socket:
     """A connection to a port of 127.0.0.1 that does not block. Raises OSError."""
     sock = socket.create_connection(("127.0.0.1", port), timeout=10)
@@ -28,16 +40,18 @@ def connect(port: int) -> socket.socket:
 def whole(received: bytes | bytearray) -> bytes | None:
     """The body of an answer that is there to its end, else None.
 
-    Raises LoadError for any other status than 200 and for an answer without a Content-Length.
+    Raises LoadError for any other status than 200 and for an answer without a length.
     """
     end = received.find(b"\r\n\r\n")
     if end < 0:
         return None
     head = bytes(received[:end])
     length = _LENGTH.search(head)
+    body = bytes(received[end + 4:])
+    if _OK.match(head) and not length and _CHUNKED.search(head):
+        return body if body.endswith(b"\r\n0\r\n\r\n") else None
     if not _OK.match(head) or not length:
         raise LoadError(f"unexpected answer: {_excerpt(received)}")
-    body = bytes(received[end + 4:])
     return body if len(body) >= int(length[1]) else None
 
 
@@ -98,7 +112,7 @@ class EventStream:
         text = self._line + self._content()
         end = text.rfind(b"\n") + 1
         self._line = text[end:]
-        self._done = self._done or DONE in text
+        self._done = self._done or DONE.search(text) is not None
         return text[:end]
 
     def _content(self) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -14,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from app.catalog.facts import FactsCache
+from app.catalog.registry import Registry
+from app.engines.context import memory_of
 from tests.engine.conftest import ALIAS
 from tests.engine.engine_process import ROOT, EngineProcess
 from tests.fakes.processes import descendants, wait_until_gone
@@ -35,6 +39,12 @@ def chat(**fields: Any) -> dict[str, Any]:
     """The body of a chat with the model."""
     hello = [{"role": "user", "content": "hello"}]
     return {"model": ALIAS, "temperature": 0, "messages": hello, **fields}
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process that are in memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.fixture
@@ -64,12 +74,22 @@ def test_a_chat_is_answered_under_the_alias(shared_engine: EngineProcess) -> Non
     assert body["usage"]["completion_tokens"] == body["timings"]["predicted_n"] == 8
 
 
-@pytest.mark.parametrize("words", [1, 600])
+@pytest.mark.parametrize("words", [1, 1200])
 def test_texts_are_embedded(shared_engine: EngineProcess, words: int) -> None:
-    """The same server embeds texts, short ones and some hundred words."""
+    """The same server embeds texts, short ones and those it takes in pieces."""
     answer = post(shared_engine.url, "/v1/embeddings", {"model": ALIAS, "input": "sea " * words})
     assert answer.status == 200, answer.body
     assert len(answer.json()["data"][0]["embedding"]) == 576
+
+
+def test_it_needs_the_memory_that_was_estimated(
+        shared_engine: EngineProcess, demo_home: Path) -> None:
+    """And no more, once it has had the most to do at once."""
+    post(shared_engine.url, "/v1/embeddings", {"model": ALIAS, "input": "sea " * 300})
+    entry = Registry(demo_home).find(ALIAS)
+    assert entry
+    estimated = memory_of(["builtin"], FactsCache().of_model(entry), 4)
+    assert 0.75 * estimated < resident(shared_engine.process.pid) < estimated
 
 
 def test_four_calls_have_a_whole_chat_each(shared_engine: EngineProcess) -> None:

@@ -76,10 +76,10 @@ class Pieces:
         raw = isinstance(value, bytes) and kind != Type.STRING
         return self.text(key) + self.number("I", kind) + (value if raw else self.value(kind, value))
 
-    def tensor(self, name: str, *sizes: int) -> bytes:
-        """One entry of the tensor list, of type F32 at offset 0."""
+    def tensor(self, name: str, *sizes: int, kind: int = 0) -> bytes:
+        """One entry of the tensor list at offset 0, of type F32 unless it is of another kind."""
         shape = self.number("I", len(sizes)) + self.number("Q", *sizes)
-        return self.text(name) + shape + self.number("I", 0) + self.number("Q", 0)
+        return self.text(name) + shape + self.number("I", kind) + self.number("Q", 0)
 
 
 LITTLE = Pieces("<")

@@ -8,7 +8,7 @@ import time
 from app.engines.client import EngineClient
 from app.engines.failures import Limits
 from app.engines.listening import Listener
-from app.engines.unit import CannotStart
+from app.engines.making import CannotStart
 from tests.fakes.raw_engine import RawEngine
 
 LIMITS = Limits(1.0, 5.0)
@@ -75,9 +75,9 @@ class HeldCommand:
     max_choices = None
     kind = None
 
-    def __init__(self, address: str, engine: RawEngine, size: int = 1, slots: int = 1,
+    def __init__(self, name: str, engine: RawEngine, size: int = 1, slots: int = 1,
                  pinned: bool = False, start_timeout: float = PATIENCE) -> None:
-        self.address = address
+        self.name = name
         self.engine = engine
         self.size = size
         self.slots = slots
@@ -92,6 +92,9 @@ class HeldCommand:
 
     def memory(self) -> int:
         return self.size
+
+    def outdated(self) -> bool:
+        return False
 
     def start(self, port: int) -> HeldProcess:
         if self.refuses:
@@ -115,7 +118,7 @@ class HeldCommand:
         """The n-th process, counted from 1, once it is started."""
         with self._news:
             came = self._news.wait_for(lambda: len(self.started) >= number, PATIENCE)
-            assert came, f"{self.address} was not started {number} times"
+            assert came, f"{self.name} was not started {number} times"
             return self.started[number - 1]
 
 

@@ -41,7 +41,7 @@ class Fault:
     hold: threading.Event | None = None
     body: bytes | None = None
     whole: bool = False
-    reached: threading.Event = field(default_factory=threading.Event)
+    reached: threading.Event = field(default_factory=threading.Event, repr=False)
 
 
 @dataclass

@@ -44,23 +44,32 @@ class HandClock:
 
     def __init__(self) -> None:
         self.now = 1000.0
+        self.asked = 0
 
     def __call__(self) -> float:
+        self.asked += 1
         return self.now
 
 
 class Client(Departure):
     """A client that tells when its call begins to wait: the call has its place in the queue then,
-    and nobody has looked yet at how long it may wait."""
+    and nobody has looked yet at how long it may wait. ``attached`` is whether it waits."""
 
     def __init__(self, on_wait: Callable[[Client], None]) -> None:
         super().__init__(None)
+        self.attached = False
         self._on_wait = on_wait
 
     def attach(self, wake: Callable[[], None]) -> None:
         """As Departure does."""
         super().attach(wake)
+        self.attached = True
         self._on_wait(self)
+
+    def detach(self) -> None:
+        """As Departure does."""
+        super().detach()
+        self.attached = False
 
 
 class Visit:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,13 @@ class GatewayProcess:
     """A gateway with the configuration `settings` (its `server.port` is added), serving from
     entering to leaving the context. Its files lie in `directory`. Leaving raises AssertionError
     when it does not end by itself within ten seconds, or when its log has a stack trace.
+    `environment` has more variables for it.
     """
 
-    def __init__(self, directory: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, settings: dict[str, Any],
+                 environment: Mapping[str, str] | None = None) -> None:
         self.directory = directory
+        self._more = dict(environment or {})
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.settings = {**settings}
@@ -70,7 +74,8 @@ class GatewayProcess:
         netrc.chmod(0o600)
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         return {**kept, "HOME": str(self.directory), "LOOP_CONFIG": str(config),
-                "HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"}
+                "HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1",
+                **self._more}
 
     def _wait_until_healthy(self) -> None:
         deadline = time.monotonic() + START_LIMIT

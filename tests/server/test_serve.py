@@ -66,6 +66,7 @@ def gateway(serve: ServeProcess) -> int:
 
 def test_the_printed_line_works_when_pasted(serve: ServeProcess) -> None:
     """With --config, the line it prints is a chat with the first model, answered by its engine."""
+    assert "models: m\n" in serve.output() and "engine logs" not in serve.output()
     done = subprocess.run(serve.wait_until_up(), shell=True, capture_output=True, check=True)
     assert json.loads(done.stdout)["choices"][0]["message"]["content"] == "hi"
 
@@ -186,8 +187,6 @@ def test_a_port_in_use_is_told(tmp_path: Path, config: Path, arguments: str) -> 
 
 @pytest.mark.parametrize("arguments,environ,said", [
     (["--config", "/nowhere.yml"], {}, "/nowhere.yml"),
-    (["--config", "{config}", "--model", "m"], {}, "leave out either --model or"),
-    (["--model", "nope"], {}, "there is no model nope in {home}; the models there: m"),
     ([], {"LOOP_SERVER_PORT": "80800"}, "'80800' must be a whole number"),
     (["--directory", "/nowhere"], {}, "/nowhere cannot be entered"),
 ])
@@ -198,7 +197,7 @@ def test_what_keeps_it_from_starting_is_told(
     given = [argument.format(config=config) for argument in arguments]
     with ServeProcess(tmp_path, *given, **environ) as serve:
         assert serve.code() == 1
-    assert said.format(home=tmp_path / "loop") in serve.output()
+    assert said in serve.output()
     assert "Traceback" not in serve.output()
 
 

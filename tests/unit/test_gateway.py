@@ -17,18 +17,19 @@ from app.engines.client import EngineClient
 from app.engines.command import Surroundings
 from app.engines.engine import Attached
 from app.engines.failures import Limits
-from app.engines.fleet import Entry, Fleet
+from app.engines.fleet import Entry, Fleet, Owners
 from app.engines.hangup import Departure
 from app.engines.loaded import LoadedModels
-from app.engines.own_metrics import OwnMetrics
+from app.engines.policy import Policy, PolicyInForce
 from app.engines.prober import Prober
 from app.engines.router import Served
 from app.engines.status import Status
+from app.engines.stock import Stock
 from app.engines.supervisor import Supervisor
-from app.engines.unit_facts import Rules
 from app.errors import GatewayError, Kind
-from app.gateway import Engines, Gateway, Names
+from app.gateway import Gateway
 from app.jsontext import decode, encode
+from app.routes import Lasting, Names, Routes
 from app.settings import EngineSettings
 from tests.fakes.registry_home import RegistryHome
 
@@ -56,14 +57,19 @@ class Engine(EngineClient):
 Build = Callable[..., Gateway]
 
 
-LIMITS = Limits(1.0, 1.0)
-QUEUE = QueueRules(size=8, max_wait=5.0)
+POLICY = Policy(QueueRules(size=8, max_wait=5.0), 300, None, 5.0)
 
 
-def attached(number: int, engine: Engine, max_choices: int | None) -> Attached:
-    """The engine as the fleet has it, in the n-th place; the first place is preferred."""
-    settings = EngineSettings(f"http://e{number}", (), max_choices=max_choices)
-    return Attached(settings, engine, engine, Admission(QUEUE, None))
+class Engines(Stock):
+    """These engines, by the numbers in their addresses; the first place is preferred."""
+
+    def __init__(self, engines: list[Engine]) -> None:
+        super().__init__(PolicyInForce(POLICY), 1)
+        self._clients = engines
+
+    def _made(self, settings: EngineSettings) -> Attached:
+        client = self._clients[int(settings.url.removeprefix("http://e"))]
+        return Attached(settings, client, client, Admission(POLICY.queue, None))
 
 
 @pytest.fixture
@@ -73,15 +79,17 @@ def build(registry_home: RegistryHome) -> Build:
               default: str | None = None, clock: Callable[[], datetime] = lambda: NOON,
               max_choices: int | None = None) -> Gateway:
         registry = Registry(registry_home.path)
-        supervisor = Supervisor(Rules(None, 5.0, 5.0), QUEUE, 300)
-        around = Surroundings(registry, FactsCache(), registry_home.path, LIMITS, 1)
-        entries = [Entry(Served(tuple(patterns.split())), attached(number, engine, max_choices))
-                   for number, (patterns, engine) in enumerate(engines)]
-        fleet = Fleet(entries, supervisor, around)
-        used = LoadedModels(300, clock)
-        parts = Engines(fleet, supervisor, used, Status(fleet, used, clock),
-                        Prober(fleet, supervisor, 10.0), OwnMetrics(fleet, used))
-        return Gateway(parts, Names(aliases or {}, default), registry, places=8)
+        policy = PolicyInForce(POLICY)
+        supervisor, used = Supervisor(policy), LoadedModels(policy.keep_alive, clock)
+        entries = [
+            Entry(Served(tuple(patterns.split())),
+                  EngineSettings(f"http://e{number}", (), max_choices=max_choices))
+            for number, (patterns, _) in enumerate(engines)]
+        fleet = Fleet(entries, Owners(Engines([engine for _, engine in engines]), supervisor),
+                      Surroundings(registry, FactsCache(), registry_home.path, 1))
+        routes = Routes(Names(aliases or {}, default), fleet, Status(fleet, used, clock),
+                        Prober(fleet, supervisor, 10.0), POLICY)
+        return Gateway(routes, Lasting(registry, supervisor, used, policy), places=8)
     return built
 
 

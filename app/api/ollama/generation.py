@@ -34,9 +34,11 @@ def chat() -> Response:
     if not objects(fields.get("messages"), "messages"):
         return _loaded(target, keep, {"message": {"role": "assistant", "content": ""}})
     target = ready(target)
+    fields = target.modelfile.for_chat(fields)
     target.require_chat(fields)
     ask = chat_request.ask(fields, target.facts, target.thinks)
-    reply = Sender(target).send(ask, truncate)
+    sender = Sender(target)
+    reply = sender.send(sender.completed(ask), truncate)
     tags = _may_hold_thoughts(fields, target)
     answer = answer_of(reply, ask, target, top_logprobs=top, think_tags=tags)
     lines = chat_lines(reply.pieces, answer)
@@ -53,6 +55,7 @@ def generate() -> Response:
     if not text(fields.get("prompt"), "prompt") and not fields.get("suffix"):
         return _loaded(target, keep, {"response": ""})
     target = ready(target)
+    fields = target.modelfile.for_generate(fields)
     target.require_generate(fields)
     ask = generate_request.ask(fields, target.facts, target.thinks)
     sender = Sender(target)

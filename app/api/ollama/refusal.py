@@ -1,5 +1,15 @@
 """What a request is refused with, in the words that clients know from Ollama."""
 
+from app.catalog.problems import (
+    BadFile, BadName, CatalogError, HubRefused, HubUnavailable, NameTaken, NoSpace, NotFound,
+    WrongContent,
+)
+
+# The hub's word is about the gateway's token: a client would ask its user for another key.
+_STATUS: dict[type[CatalogError], int] = {
+    BadFile: 400, BadName: 400, WrongContent: 400, NotFound: 404, NameTaken: 409, HubRefused: 502,
+    HubUnavailable: 502, NoSpace: 507,
+}
 _LONGEST = 200  # characters of the client's own text that an error repeats
 
 
@@ -17,6 +27,14 @@ class Refusal(Exception):
 def invalid(text: str) -> Refusal:
     """The refusal of a request that is itself wrong."""
     return Refusal(400, text)
+
+
+def of_catalog(error: CatalogError) -> Refusal:
+    """The refusal for what the registry or the hub does not let be done."""
+    wait = error.wait if isinstance(error, HubUnavailable) else None
+    if wait:
+        return Refusal(503, str(error), f"{wait:.0f}")
+    return Refusal(_STATUS.get(type(error), 500), str(error))
 
 
 def quoted(text: str) -> str:

@@ -6,20 +6,16 @@ from flask import Blueprint, Response, request
 from werkzeug.exceptions import NotFound
 
 from app.api.http import json_response, services
-from app.api.ollama import account, embedding, generation, objects, running, transfer
+from app.api.ollama import account, embedding, generation, objects, running
 from app.api.ollama.reading import read_fields
 from app.api.ollama.refusal import Refusal
+from app.api.ollama.registry import blobs, changing, creating, pulling
 from app.api.ollama.schemas import ShowView
 from app.api.ollama.show import Asked, show as show_object
 from app.catalog.facts import ModelFacts
 from app.catalog.file_facts import read_with_arrays
 from app.catalog.manifest import Entry
 from app.errors import GatewayError, Kind
-
-_REFUSED = {
-    "/api/create": "POST", "/api/copy": "POST", "/api/push": "POST", "/api/delete": "DELETE",
-}
-_BLOB = "/api/blobs/<digest>"
 
 
 class _Routes(Blueprint):
@@ -80,10 +76,12 @@ def _add_calls(bp: Blueprint) -> None:
     bp.add_url_rule("/api/generate", view_func=generation.generate, methods=["POST"])
     bp.add_url_rule("/api/embed", view_func=embedding.embed, methods=["POST"])
     bp.add_url_rule("/api/embeddings", view_func=embedding.embeddings, methods=["POST"])
-    bp.add_url_rule("/api/pull", view_func=transfer.pull, methods=["POST"])
-    for path, method in _REFUSED.items():
-        bp.add_url_rule(path, f"refuse {path}", transfer.refuse, methods=[method])
-    bp.add_url_rule(_BLOB, f"refuse {_BLOB}", transfer.refuse, methods=["HEAD", "POST"])
+    bp.add_url_rule("/api/pull", view_func=pulling.pull, methods=["POST"])
+    bp.add_url_rule("/api/create", view_func=creating.create, methods=["POST"])
+    bp.add_url_rule("/api/push", view_func=changing.push, methods=["POST"])
+    bp.add_url_rule("/api/copy", view_func=changing.copy, methods=["POST"])
+    bp.add_url_rule("/api/delete", view_func=changing.delete, methods=["DELETE"])
+    bp.add_url_rule("/api/blobs/<digest>", view_func=blobs.blob, methods=["HEAD", "POST"])
 
 
 def _refused(refusal: Refusal) -> Response:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.api.http import call_of, services
+from app.api.ollama.modelfile import NOTHING, Modelfile
 from app.api.ollama.refusal import Refusal, invalid, quoted
 from app.api.ollama.request.fields import text
 from app.api.payload import OpaqueBody
@@ -24,6 +25,7 @@ class Target:
     name: str
     facts: EngineFacts
     capabilities: tuple[str, ...] | None
+    modelfile: Modelfile = NOTHING
 
     def can(self, capability: str) -> bool:
         """Whether the model has the capability, as far as anyone knows."""
@@ -64,7 +66,9 @@ def target_of(fields: dict[str, Any], empty: Refusal) -> Target:
     permit(asked, gateway)
     name = gateway.served(asked)
     facts = gateway.engine_facts(name)
-    return Target(asked, name, facts or OPENAI, _capabilities(name, facts))
+    entry = services().registry.find(name)
+    added = Modelfile.of(entry.modelfile) if entry and entry.modelfile else NOTHING
+    return Target(asked, name, facts or OPENAI, _capabilities(name, facts), added)
 
 
 def ready(target: Target) -> Target:

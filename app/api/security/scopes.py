@@ -17,12 +17,13 @@ def needed(method: str, path: str) -> Scope | None:
     """The scope for a request; None where none is needed, nor a key."""
     if path in _OPEN and method in _READING:
         return None
-    if path == "/metrics":
+    bare = path.rstrip("/")  # routes of Ollama's API are found with a slash behind them as well
+    if bare == "/metrics":
         return Scope.METRICS
-    if path in _ADMIN or path.rstrip("/") in ("/upstream", "/engines"):
+    if bare in _ADMIN or bare in ("/upstream", "/engines"):
         return Scope.ADMIN
     if path.startswith(_ADMIN_BELOW):
         return Scope.ADMIN
-    if method not in _READING and (path in _STATE or path.startswith("/slots/")):
+    if method not in _READING and (bare in _STATE or path.startswith("/slots/")):
         return Scope.ADMIN
     return Scope.ADMIN if method == "DELETE" else Scope.INFER

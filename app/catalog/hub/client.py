@@ -7,8 +7,9 @@ that was interrupted; the hub serves files of its Xet storage that way too.
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,10 +40,14 @@ class Repository:
 
 @dataclass(frozen=True)
 class Body:
-    """Bytes of a file as they arrive, of which the first is at ``start``."""
+    """Bytes of a file as they arrive, of which the first is at ``start``.
+
+    ``interrupt`` ends the wait for more of them, from another thread; it never blocks.
+    """
 
     start: int
     pieces: Iterator[bytes]
+    interrupt: Callable[[], None]
 
 
 class Hub:
@@ -101,7 +106,8 @@ class Hub:
             asked = get_session().stream("GET", url, headers=headers, timeout=self._timeout())
             with asked as answer:
                 hf_raise_for_status(answer)
-                yield Body(_start(answer.headers.get("Content-Range", "")), answer.iter_raw())
+                begin = _start(answer.headers.get("Content-Range", ""))
+                yield Body(begin, answer.iter_raw(), _interrupting(answer))
 
     def _timeout(self) -> "httpx2.Timeout":
         import httpx2
@@ -112,3 +118,17 @@ class Hub:
 def _start(content_range: str) -> int:
     found = _BEGIN.match(content_range)
     return int(found[1]) if found else 0
+
+
+def _interrupting(answer: "httpx2.Response") -> Callable[[], None]:
+    """What shuts the connection of the answer down, where its transport tells the socket."""
+    stream = answer.extensions.get("network_stream")
+    connection = stream.get_extra_info("socket") if stream else None
+
+    def interrupt() -> None:
+        with suppress(OSError):  # closed already
+            if connection is not None:
+                # Not TLS's own, which would say goodbye under the feet of the thread that reads.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+    return interrupt

@@ -60,7 +60,8 @@ class Download:
 
     def _append(self, made: Partial) -> Iterator[Progress]:
         """Bytes of one connection."""
-        with self.hub.body(self.repository, self.file.path, made.size) as body:
+        with self.hub.body(self.repository, self.file.path, made.size) as body, \
+                self.patience.waking(body.interrupt):
             if body.start != made.size:
                 made.restart()
             for piece in body.pieces:
@@ -69,5 +70,6 @@ class Download:
                 yield self.at(made.size)
                 if made.size == self.file.size:
                     return
+        self.patience.check()
         raise HubUnavailable(f"{self.hub.endpoint} ended {shown(self.file.path)} too early: "
                              "start it again, and it goes on from there", passing=True)

@@ -1,6 +1,7 @@
 """How long to go on when the hub fails, and the wish to stop."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -13,10 +14,30 @@ _LONGEST = 120.0  # s; a hub that wants more of it is given up
 
 @dataclass(frozen=True)
 class Patience:
-    """``waits`` in seconds: as many tries more. Set ``cancelled`` in another thread to stop."""
+    """``waits`` in seconds: as many tries more.
+
+    Set ``cancelled`` in another thread to stop at the next piece, or call ``cancel``.
+    """
 
     waits: Sequence[float] = _WAITS
     cancelled: Event = field(default_factory=Event)
+    _wakes: list[Callable[[], None]] = field(default_factory=list)
+
+    def cancel(self) -> None:
+        """Stop at once, also in the midst of waiting for bytes of a file; never blocks."""
+        self.cancelled.set()
+        for wake in list(self._wakes):
+            wake()
+
+    @contextmanager
+    def waking(self, wake: Callable[[], None]) -> Iterator[None]:
+        """Within it ``cancel`` calls ``wake``, which must not block; raises Cancelled."""
+        self._wakes.append(wake)
+        try:
+            self.check()
+            yield
+        finally:
+            self._wakes.remove(wake)
 
     def check(self) -> None:
         """Raises Cancelled when whoever asked does not want it any more."""
@@ -33,6 +54,7 @@ class Patience:
 
         Raises the error when it is enough, or will not pass, and Cancelled.
         """
+        self.check()
         if not error.passing or tries >= len(self.waits) or (error.wait or 0) > _LONGEST:
             raise error
         wait = self.waits[tries] if error.wait is None else error.wait

@@ -5,7 +5,7 @@ import re
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import Protocol
 
 from app.catalog.problems import BadName, WrongContent, shown
 from app.catalog.store import disk, locks, partial
@@ -14,6 +14,13 @@ from app.catalog.store.partial import PIECE, Partial
 BLOB = re.compile(r"sha256-([0-9a-f]{64})")
 _DIGEST = re.compile(r"(?:sha256[:-])?([0-9a-fA-F]{64})")
 _LOOK = 0.1  # s between two looks at whether another one has finished
+
+
+class Source(Protocol):
+    """Where bytes come from: a file, or a body on the wire."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes, b"" at the end."""
 
 
 def hex_of(digest: str) -> str:
@@ -90,7 +97,7 @@ class Blobs:
         self._held.append(held)
         return self.path(digest)
 
-    def put(self, source: IO[bytes], digest: str) -> Path:
+    def put(self, source: Source, digest: str) -> Path:
         """Copy all of ``source`` among the blobs and claim it; one that is there is not read.
 
         Blocks while another one writes the same. Raises WrongContent when the SHA-256 is another,
@@ -103,7 +110,7 @@ class Blobs:
             time.sleep(_LOOK)
         return there
 
-    def _copy(self, source: IO[bytes], made: Partial, digest: str) -> Path:
+    def _copy(self, source: Source, made: Partial, digest: str) -> Path:
         try:
             made.restart()
             while piece := source.read(PIECE):
@@ -160,7 +167,7 @@ def present(home: Path, digest: str) -> int | None:
         return None
 
 
-def put_blob(home: Path, source: IO[bytes], digest: str) -> None:
+def put_blob(home: Path, source: Source, digest: str) -> None:
     """As ``Blobs.put``, to be linked to later: until then ``sweep`` may remove it."""
     with Blobs(home) as blobs:
         blobs.put(source, digest)

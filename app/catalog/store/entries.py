@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from app.catalog.manifest import Entry
+from app.catalog.manifest import MAX_BYTES, Entry
 from app.catalog.names import directory_of, normal, require_usable
 from app.catalog.problems import BadFile, CannotWrite, NameTaken, NotFound, of_disk, shown
 from app.catalog.store import disk, locks, references
@@ -42,6 +42,7 @@ def put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
 
 
 def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
+    text = _text_of(made)
     place = before.directory if before else _free_place(home, made["name"])
     needed_before = references.blobs_of(before) if before else set()
     blobs = {file["path"]: home / "blobs" / f"sha256-{file['sha256']}" for file in made["files"]}
@@ -56,7 +57,7 @@ def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
         _unlist(before)
     for link, target in changed.items():
         _link(link, target)
-    _write_manifest(place, made)
+    _write_manifest(place, text)
     named = {place / file.path for file in before.files} if before else set()
     _remove_files(place, {*named, *references.links(place)} - set(links))
     references.remove_unneeded(home, needed_before)
@@ -106,12 +107,20 @@ def _link(link: Path, target: str) -> None:
     disk.put(made, link)
 
 
-def _write_manifest(place: Path, made: Mapping[str, Any]) -> None:
+def _text_of(made: Mapping[str, Any]) -> bytes:
     text = json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False)
+    found = text.encode("utf-8", "backslashreplace") + b"\n"
+    if len(found) > MAX_BYTES:
+        raise BadFile(f"what the model '{made['name']}' adds to its files is longer than "
+                      f"{MAX_BYTES} bytes: shorten it")
+    return found
+
+
+def _write_manifest(place: Path, text: bytes) -> None:
     written = place / _WRITTEN
     written.unlink(missing_ok=True)
     with written.open("xb") as out:
-        disk.write(out.fileno(), text.encode("utf-8", "backslashreplace") + b"\n")
+        disk.write(out.fileno(), text)
         os.fsync(out.fileno())
     disk.put(written, place / MANIFEST)
 

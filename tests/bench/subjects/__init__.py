@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.bench.launch import Running, Site
-from tests.bench.subjects import direct, gateway, hello, nginx
+from tests.bench.subjects import direct, gateway, hello, litellm, nginx, portkey
 
 
 class Subject(Protocol):
     """What each of these modules holds."""
 
     NAME: str
-    STREAMS: bool  # whether it can pass the engine's streams on
+    MOST_STREAMS: int  # that it is asked for at a time
+    PICTURES: bool  # whether it takes requests with pictures
 
     def version(self, root: Path) -> str:
         """What will be measured; raises StartError, with the remedy, where it is not there."""
@@ -24,4 +25,5 @@ class Subject(Protocol):
 
 
 BASE: Subject = direct
-PEERS: dict[str, Subject] = {each.NAME: each for each in (nginx, hello, gateway)}
+GATEWAY: Subject = gateway
+PEERS: dict[str, Subject] = {each.NAME: each for each in (nginx, hello, portkey, litellm)}

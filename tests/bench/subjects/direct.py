@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.bench.launch import Running, Site
 
 NAME = "direct"
-STREAMS = True
+MOST_STREAMS = 10_000
+PICTURES = True
 
 
 def version(root: Path) -> str:

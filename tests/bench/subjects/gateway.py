@@ -14,7 +14,8 @@ from tests.bench.launch import Command, Running, Site, StartError, free_port
 from tests.bench.launch import running as started
 
 NAME = "gateway"
-STREAMS = True
+MOST_STREAMS = 10_000
+PICTURES = True
 
 _PYTHON = ".venv/bin/python"
 _PARTS = """

@@ -14,7 +14,8 @@ from tests.bench.launch import Command, Running, Site, free_port
 from tests.bench.launch import running as started
 
 NAME = "hello"
-STREAMS = False
+MOST_STREAMS = 0
+PICTURES = False
 
 _OPTIONS = [
     "--worker-class", "gthread", "--workers", "1", "--threads", "64", "--keep-alive", "75",

@@ -13,7 +13,8 @@ from tests.bench.launch import Command, Running, Site, StartError, free_port
 from tests.bench.launch import running as started
 
 NAME = "nginx"
-STREAMS = True
+MOST_STREAMS = 10_000
+PICTURES = True
 
 _CONFIG = """
 daemon off;
@@ -25,6 +26,7 @@ error_log {directory}/error.log;
 events {{ worker_connections {files}; }}
 http {{
   access_log off;
+  client_max_body_size 0;
   keepalive_requests 1000000000;
   client_body_temp_path {directory}/body;
   proxy_temp_path {directory}/proxy;

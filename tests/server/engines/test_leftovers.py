@@ -96,6 +96,18 @@ def test_nothing_outlives_the_gateway(
     wait_until(lambda: not gateway.family(), "the end of all")
 
 
+def test_a_stop_is_no_failure(tmp_path: Path) -> None:
+    """Nothing is warned of when engines end with their gateway, those that are loading too."""
+    engines = [engine("m"), engine("loading", "--load", "60")]
+    with ManagedGateway(tmp_path, engines) as gateway:
+        succeeds(chat(gateway.url, "m"))
+        with RawClient(gateway.url) as client:
+            send(client, "loading", "id:x")
+            gateway.journal.wait_for("started", "loading")
+        gateway.stop()
+        assert "WARNING" not in gateway.log()
+
+
 def test_a_kill_in_the_middle_of_a_start(gateway: ManagedGateway) -> None:
     """Leaves nothing either: some engines are a moment old, others have been loading."""
     with ExitStack() as stack:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from tests.server.engines.calling import (
 from tests.server.engines.conftest import Start
 from tests.server.engines.managed_gateway import ManagedGateway, engine
 
+PYTHON = Path(sys.executable).name  # the program of every engine here
 ATTACHED = ["id", "kind", "models", "state", "slots", "running", "queued", "strikes", "last_error"]
 MANAGED = [*ATTACHED, "url", "pid", "memory_estimate", "memory", "idle_until", "starts"]
 KEEP = timedelta(minutes=10)
@@ -70,7 +73,7 @@ def test_each_engine_has_an_entry(gateway: ManagedGateway) -> None:
     assert {entry["kind"]: list(entry) for entry in found["engines"]} == {
         "attached": ATTACHED, "managed": MANAGED}
     ids = [entry["id"] for entry in found["engines"]]
-    assert "loop.engines[0] org/stopped:Q8_0" in ids and "loop.engines[3] failed" in ids
+    assert f"{PYTHON} org/stopped:Q8_0" in ids and f"{PYTHON} failed" in ids
     assert len(ids) == len(set(ids)) == 10
     assert found["memory_budget"] is None
 
@@ -81,7 +84,7 @@ def test_a_stopped_engine(gateway: ManagedGateway) -> None:
     found = gateway.engine(name)
     assert found.pop("memory_estimate") > 0
     assert found == {
-        "id": f"loop.engines[0] {name}", "kind": "managed", "models": [name], "state": "stopped",
+        "id": f"{PYTHON} {name}", "kind": "managed", "models": [name], "state": "stopped",
         "slots": 2, "running": 0, "queued": 0, "strikes": 0, "last_error": None, "url": None,
         "pid": None, "memory": None, "idle_until": None, "starts": 0}
     assert model_of(gateway, name)["value"] == "unloaded"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.raw_client import RawClient, fetch, request_bytes
+from tests.fakes.raw_client import RawClient, fetch
 from tests.fakes.raw_engine import RawEngine
-from tests.server.calls import JSON, SHOW, get, ollama_error, post, to_bytes
+from tests.server.calls import JSON, SHOW, ollama_error, post, to_bytes
 from tests.server.gateway_process import GatewayProcess
 from tests.server.ollama.asking import (
     CHAT, EMBED, EMBEDDINGS, GENERATE, HI, PS, PULL, TAGS, VERSION, WORK,
@@ -148,43 +148,13 @@ def test_another_method_is_a_405(
     assert method == "HEAD" or ollama_error(answer)
 
 
-REFUSED = [
-    ("POST", "/api/create", {"model": "x", "from": "foo"}),
-    ("POST", "/api/create", {"name": "x", "files": {"a.gguf": f"sha256:{SHA}"}, "stream": False}),
-    ("POST", "/api/copy", {"source": "foo", "destination": "bar"}),
-    ("POST", "/api/push", {"model": "foo"}), ("POST", "/api/push", {"name": "foo"}),
-    ("DELETE", "/api/delete", {"model": "foo"}), ("DELETE", "/api/delete", {"name": "nope"}),
-    ("POST", f"/api/blobs/sha256:{SHA}", b"\x00" * 100_000),
-    ("POST", f"/api/blobs/sha256-{SHA}", b""),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "body"), REFUSED, ids=lambda value: str(value)[:40])
-def test_models_are_not_changed(
-        gateway: GatewayProcess, method: str, path: str, body: Any) -> None:
-    """It is said so, whatever the body; the connection is good for the next request, or says no."""
-    before = get(gateway.url, TAGS).body
+@pytest.mark.parametrize("body", [{"model": "foo"}, {"name": "nope"}])
+def test_models_are_not_pushed(gateway: GatewayProcess, body: dict[str, Any]) -> None:
+    """It is said so; the connection is good for the next request."""
     with RawClient(gateway.url) as client:
-        refused = client.request(method, path, JSON, to_bytes(body)).whole()
+        refused = client.request("POST", "/api/push", JSON, to_bytes(body)).whole()
         assert (refused.status, bool(ollama_error(refused))) == (501, True)
-        if refused.header("Connection") != "close":
-            assert client.request("GET", TAGS).whole().body == before
-
-
-def test_a_blob_in_chunks_is_refused(gateway: GatewayProcess) -> None:
-    """Clients send files so; the next request on the connection is found behind it."""
-    head = request_bytes("POST", f"/api/blobs/sha256:{SHA}", [
-        ("Host", "x"), ("Transfer-Encoding", "chunked")])
-    with RawClient(gateway.url) as client:
-        client.send(head + b"4000\r\n" + b"x" * 0x4000 + b"\r\n" + b"0\r\n\r\n")
-        assert client.answer("POST").whole().status == 501
         assert client.request("GET", VERSION).whole().status == 200
-
-
-def test_no_blob_is_there(gateway: GatewayProcess) -> None:
-    """A question by HEAD gets an answer without a body."""
-    answer = fetch(gateway.url, "HEAD", f"/api/blobs/sha256:{SHA}")
-    assert (answer.status, answer.body) == (501, b"")
 
 
 PRESENT = ["foo", "foo:latest", "FOO", TALKER, NICK, GONE]
@@ -206,14 +176,15 @@ def test_a_model_that_is_there_is_pulled_at_once(
     assert answer.json() == {"status": "success"}
 
 
-@pytest.mark.parametrize("name", ["nope", "foo:1b", "bar", "hf.co/x/y"])
+@pytest.mark.parametrize("name", ["nope", "foo:1b", "bar", "hf.co/x"])
 def test_a_model_that_is_not_there_cannot_be_pulled(gateway: GatewayProcess, name: str) -> None:
     """Because a pull has begun by then, its failure is an event."""
     answer = post(gateway.url, PULL, {"model": name})
     assert (answer.status, answer.header("Content-Type")) == (200, "application/x-ndjson")
-    assert answer.body == b'{"status":"pulling manifest"}\n{"error":"%b"}\n' % MISSING.encode()
+    begin = b'{"status":"pulling manifest"}\n{"error":"%b' % MISSING.encode()
+    assert answer.body.startswith(begin) and answer.body.endswith(b'"}\n')
     answer = post(gateway.url, PULL, {"model": name, "stream": False})
-    assert (answer.status, ollama_error(answer)) == (500, MISSING)
+    assert answer.status == 500 and ollama_error(answer).startswith(f"{MISSING}: '{name}' names")
 
 
 @pytest.mark.parametrize("body", [{}, {"model": ""}, {"name": None}, {"model": " "}], ids=repr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -32,7 +33,10 @@ class ShippedNginx:
         self.url = f"http://127.0.0.1:{self.port}"
         self._directory = directory
         self._config = directory / "nginx.conf"
-        self._config.write_text(configuration(self.port, gateway), encoding="utf-8")
+        self._config.write_text(self._configuration(gateway), encoding="utf-8")
+
+    def _configuration(self, gateway: int) -> str:
+        return configuration(self.port, gateway)
 
     def __enter__(self) -> ShippedNginx:
         binary = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -62,3 +66,34 @@ class ShippedNginx:
         except OSError:
             return False
         return True
+
+
+class TlsNginx(ShippedNginx):
+    """The same with its lines for TLS, and without the one for plain HTTP.
+
+    The certificate of `localhost` is its own authority; it lies in `certificate`.
+    """
+
+    def __init__(self, directory: Path, gateway: int) -> None:
+        self.certificate = directory / "loop-gateway.pem"
+        self._key = directory / "loop-gateway.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+             "subjectAltName=DNS:localhost", "-keyout", self._key, "-out", self.certificate],
+            check=True, capture_output=True)
+        super().__init__(directory, gateway)
+
+    def _configuration(self, gateway: int) -> str:
+        plain = super()._configuration(gateway)
+        text = re.sub(r"^( +)# (?=listen \S+ ssl;|ssl_\w+ )", r"\1", plain, flags=re.MULTILINE)
+        assert text.count("\n        ssl_") >= 5, text
+        changes = {
+            f"listen 127.0.0.1:{self.port};": "",
+            "listen 8443 ssl;": f"listen 127.0.0.1:{self.port} ssl;",
+            "/etc/ssl/certs/loop-gateway.pem": str(self.certificate),
+            "/etc/ssl/private/loop-gateway.key": str(self._key)}
+        for old, new in changes.items():
+            assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
+            text = text.replace(old, new)
+        return text

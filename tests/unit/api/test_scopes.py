@@ -19,7 +19,8 @@ INFER = [
 ADMIN = [
     "/upstream", "/upstream/", "/upstream/m/metrics", "/upstream/m/v1/chat/completions", "/engines",
     "/engines/", "/engines/1/stop", "/api/pull", "/api/create", "/api/copy", "/api/delete",
-    "/api/push", "/api/blobs/sha256:1", "/v1/load_lora_adapter", "/v1/unload_lora_adapter",
+    "/api/push", "/api/blobs/sha256:1", "/api/pull/", "/api/create/", "/api/copy/", "/api/push/",
+    "/v1/load_lora_adapter/", "/v1/load_lora_adapter", "/v1/unload_lora_adapter",
 ]
 STATE = ["/props", "/slots", "/slots/0", "/lora-adapters"]
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "BREW"]

@@ -44,6 +44,14 @@ def test_scalars_and_texts_are_facts(path: Path) -> None:
     assert (found.architecture, found.size_label, found.context_length) == ("llama", "7B", 4096)
 
 
+def test_short_arrays_are_facts_of_their_own(path: Path) -> None:
+    """Such as one number for each layer; of a vocabulary only its length is known."""
+    found = facts_of(path, ARCH, ("llama.heads", Type.ARRAY, (Type.INT32, [8, 0, 8])),
+                     ("tokenizer.ggml.tokens", Type.ARRAY, (Type.STRING, ["a", "b"])))
+    assert found.values == {"general.architecture": "llama"}
+    assert found.arrays == {"llama.heads": (3, [8, 0, 8]), "tokenizer.ggml.tokens": (2, [])}
+
+
 @pytest.mark.parametrize("pairs", [
     [], [("general.architecture", Type.STRING, "")], [("other", Type.STRING, "x")],
     [(f"general.{key}", Type.FLOAT32, math.nan) for key in ("architecture", "size_label")]])

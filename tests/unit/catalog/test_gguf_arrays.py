@@ -139,3 +139,27 @@ def test_texts_that_meet_the_edge_of_a_window(lead: int, length: int) -> None:
     texts = ["x" * length, "ab", "", "y" * (length + 3)] * (2 if length > 8 else 4096)
     pairs = [("lead", Type.STRING, "-" * lead), ("it", Type.ARRAY, (Type.STRING, texts)), AFTER]
     assert values_of(gguf(pairs), arrays=False) == {"lead": "-" * lead, "after.it": 77}
+
+
+@ORDERS
+@pytest.mark.parametrize(("array", "length", "kept"), [
+    *(((element, elements), len(elements), elements if element != Type.STRING else [])
+      for element, elements in ARRAYS),
+    *((written, len(written[1]), []) for written, _ in NESTED),
+    ((Type.UINT16, [7] * 1024), 1024, [7] * 1024), ((Type.UINT16, [7] * 1025), 1025, [])])
+def test_what_is_left_out_is_outlined(
+        pieces: Pieces, array: Any, length: int, kept: list[Any]) -> None:
+    """The length of every array is told, and the elements of a short one of numbers."""
+    data = gguf([("it", Type.ARRAY, array), AFTER], pieces=pieces)
+    found = read_from(BytesIO(data), len(data))
+    assert found.arrays == {"it": (length, kept)}
+    assert found.values == {"after.it": 77}
+
+
+def test_what_is_kept_of_a_file_has_a_bound() -> None:
+    """However many short arrays it has: 65,536 numbers, and the lengths of the others."""
+    pairs = [(f"a{number}", Type.ARRAY, (Type.BOOL, [True] * 1024)) for number in range(70)]
+    data = gguf([*pairs, ("last", Type.ARRAY, (Type.BOOL, []))])
+    found = read_from(BytesIO(data), len(data)).arrays.values()
+    assert [array.length for array in found] == [1024] * 70 + [0]
+    assert [len(array.elements) for array in found] == [1024] * 64 + [0] * 7

@@ -103,9 +103,9 @@ loop:
 
 EVERYTHING = """
 server: {address: 0.0.0.0, port: 1, threads: 2, max-body: 3B, body-timeout: 4s,
-         write-timeout: 5s, allow-anonymous: true, allowed-hosts: [a], cors-origins: ["b://*"],
-         ollama-version: "0.40.1", allow-remote-media: true, rate-storage: "redis://h",
-         log-format: text}
+         write-timeout: 5s, stop-timeout: 6s, allow-anonymous: true, allowed-hosts: [a],
+         cors-origins: ["b://*"], ollama-version: "0.40.1", allow-remote-media: true,
+         rate-storage: "redis://h", log-format: text}
 loop:
   home: /h
   connect-timeout: 1s
@@ -127,8 +127,8 @@ keys:
 keys-file: null
 """ % ("ab" * 32)
 ALL_SETTINGS = Settings(
-    ServerSettings("0.0.0.0", 1, 2, 3, 4.0, 5.0, True, ("a",), ("b://*",), "0.40.1", True,
-                   "redis://h", "text"),
+    ServerSettings("0.0.0.0", 1, 2, 3, 4.0, 5.0, 6.0, True, ("a",), ("b://*",), "0.40.1",
+                   True, "redis://h", "text"),
     LoopSettings(
         Path("/h"), 1.0, 2.0, 3.0, "loaded", {"x": "y"},
         (EngineSettings("http://e", ("*",), "k", 4.0, 5.0, 6, "openai", 7, 8.0, 9.0, True, True,

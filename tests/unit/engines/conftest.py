@@ -9,8 +9,11 @@ import pytest
 
 from app.engines.orphans import marks
 from app.engines.process import EngineProcess
+from tests.fakes.engine_steps import reply
 from tests.fakes.marked import end_carrying, end_written
+from tests.fakes.raw_engine import RawEngine
 from tests.fakes.visits import HandClock, Visits
+from tests.unit.engines.supervised import Bench
 
 Start = Callable[..., EngineProcess]
 
@@ -53,3 +56,19 @@ def visits() -> Iterator[Visits]:
 def clock() -> HandClock:
     """A clock that stands still."""
     return HandClock()
+
+
+@pytest.fixture
+def answering() -> Iterator[RawEngine]:
+    """What answers for every engine of a bench."""
+    with RawEngine(reply(200, b"{}")) as engine:
+        engine.probe_script = [reply(200, b"{}")]
+        yield engine
+
+
+@pytest.fixture
+def bench(answering: RawEngine) -> Iterator[Bench]:
+    """A supervisor of engines without processes; cleared up after the test."""
+    found = Bench(answering)
+    yield found
+    found.close()

@@ -179,6 +179,31 @@ def test_too_long_a_wait(visits: Visits, clock: HandClock) -> None:
     assert visits.enter(admission).inside
 
 
+def test_when_to_come_again_where_slots_have_no_bound(visits: Visits, clock: HandClock) -> None:
+    """All that wait will be served at the same time, so the time of one call is enough."""
+    admission = Admission(RULES, None, Gate.SHUT, clock=clock)
+    for _ in range(3):
+        visits.enter(admission)
+
+    def pass_time(_: Client) -> None:
+        clock.now += 60.0
+
+    assert visits.enter(admission, on_wait=pass_time).expect_error().wait == 1.0
+
+
+def test_who_waits_sleeps(visits: Visits, clock: HandClock) -> None:
+    """Until something happens to its call; a start that is over is one such thing, once."""
+    admission = Admission(RULES, 1, Gate.LOADING, clock=clock)
+    for _ in range(3):
+        visits.enter(admission)
+    admission.move(Gate.OPEN)
+    visits.next_inside()
+    before = clock.asked
+    for _ in range(50):
+        visits.enter(admission, question()).leave()
+    assert clock.asked - before < 50 * 6
+
+
 def test_the_wait_ends_by_itself(visits: Visits) -> None:
     """Nobody has to do anything for it."""
     admission = Admission(QueueRules(1, 0.05), 1)
@@ -192,7 +217,8 @@ def test_a_client_that_leaves_while_it_waits(visits: Visits) -> None:
     """Its call is never served, and its place is the next one's."""
     admission = Admission(QueueRules(1, 60.0), 1)
     running, gone = visits.enter(admission), visits.enter(admission)
-    assert gone.depart().kind is Kind.CLIENT_GONE
+    assert gone.client.attached and gone.depart().kind is Kind.CLIENT_GONE
+    assert not gone.client.attached
     waiting = visits.enter(admission)
     assert not waiting.error
     running.leave()

@@ -126,6 +126,7 @@ def test_a_client_that_leaves_when_its_call_is_inside(visits: Visits) -> None:
     running, waiting = visits.enter(admission), visits.enter(admission)
     running.leave()
     waiting.expect_inside()
+    assert not waiting.client.attached
     waiting.client.happen()
     assert admission.running == 1
     waiting.leave()

@@ -13,9 +13,10 @@ import pytest
 from requests import exceptions as req
 from urllib3 import exceptions as u3
 
-from app.engines.connection import HeadersCutShort, NothingReceived, StaleConnection
+from app.engines.connection import StaleConnection
 from app.engines.failures import Limits, mapped
 from app.engines.hangup import Departure
+from app.engines.response import HeadersCutShort, NothingReceived
 from app.errors import GatewayError, Kind
 
 URL = "http://127.0.0.1:1"

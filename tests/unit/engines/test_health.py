@@ -8,6 +8,9 @@ from app.engines.health import Health
 from tests.fakes.visits import HandClock
 
 
+SILENCE = 10.0  # s
+
+
 @pytest.fixture
 def health(clock: HandClock) -> Health:
     """An engine with two strikes."""
@@ -25,26 +28,51 @@ def test_one_refusal_makes_it_suspect(health: Health) -> None:
     assert (health.suspect, health.usable, health.error) == (True, False, "nobody there")
 
 
-def test_silences_in_a_row_make_it_suspect(health: Health) -> None:
+def later(health: Health, clock: HandClock) -> bool:
+    """A silence that begins now."""
+    clock.now += SILENCE
+    return health.silent("late", SILENCE)
+
+
+def test_silences_in_a_row_make_it_suspect(health: Health, clock: HandClock) -> None:
     """One alone does not; a good answer between two ends the count."""
-    assert health.silent("late") is False
+    assert later(health, clock) is False
     health.answered()
-    assert health.silent("late") is False and not health.suspect
-    assert health.silent("late again") is True
-    assert (health.suspect, health.strikes, health.error) == (True, 2, "late again")
+    assert later(health, clock) is False and not health.suspect
+    assert later(health, clock) is True
+    assert (health.suspect, health.strikes, health.error) == (True, 2, "late")
 
 
-def test_a_good_probe_forgives_failed_probes_only(health: Health) -> None:
+@pytest.mark.parametrize("sent", [Health.hear, Health.answered])
+def test_a_call_that_is_slow_beside_others_is_no_strike(
+        health: Health, clock: HandClock, sent: object) -> None:
+    """Whatever the engine sent in that time, on whatever call, speaks for it."""
+    clock.now += SILENCE / 2
+    sent(health)  # type: ignore[operator]
+    clock.now += SILENCE / 2
+    assert health.silent("late", SILENCE) is False
+    assert health.strikes == 0
+
+
+def test_calls_that_fall_silent_together_are_one_strike(health: Health, clock: HandClock) -> None:
+    """They say the same thing."""
+    clock.now += SILENCE
+    for _ in range(5):
+        assert health.silent("late", SILENCE) is False
+    assert health.strikes == 1
+
+
+def test_a_good_probe_forgives_failed_probes_only(health: Health, clock: HandClock) -> None:
     """An engine that hangs at its work may go on answering probes."""
-    health.silent("at work")
+    later(health, clock)
     health.probed()
     assert health.strikes == 1
     health.answered()
-    health.silent("a probe", probe=True)
+    health.missed("a probe")
     health.probed()
     assert health.strikes == 0
-    health.silent("a probe", probe=True)
-    assert health.silent("at work") is True
+    health.missed("a probe")
+    assert later(health, clock) is True
 
 
 @pytest.mark.parametrize("good", [Health.answered, Health.probed, Health.reset])

@@ -37,7 +37,7 @@ def clock() -> SetClock:
 @pytest.fixture
 def loaded(clock: SetClock) -> LoadedModels:
     """Models by that clock, with five minutes of keep-alive."""
-    return LoadedModels(300, clock)
+    return LoadedModels(lambda: 300, clock)
 
 
 def test_at_first_nothing_is_loaded(loaded: LoadedModels) -> None:

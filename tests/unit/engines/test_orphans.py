@@ -12,7 +12,7 @@ import pytest
 
 from app.engines.orphans import end_orphans, marks
 from tests.fakes.marked import end_written, written_pids
-from tests.fakes.processes import running, wait_until
+from tests.fakes.processes import command_line, running, wait_until
 
 ROOT = Path(__file__).parents[3]
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -30,6 +30,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
               new_session: bool = True) -> subprocess.Popen[bytes]:
         started.append(subprocess.Popen(["sh", "-c", script], env={**os.environ, **carried},
                                         cwd=tmp_path, start_new_session=new_session))
+        if script.startswith("exec "):  # in the midst of it a process has no environment
+            pid = started[-1].pid
+            wait_until(lambda: f"exec {command_line(pid)}".strip() == script, "the program", 10)
         return started[-1]
 
     yield start

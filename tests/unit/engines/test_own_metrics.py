@@ -13,19 +13,16 @@ import pytest
 from app.call import Call
 from app.catalog.facts import FactsCache
 from app.catalog.registry import Registry
-from app.engines.admission import Admission, QueueRules
-from app.engines.client import EngineClient
+from app.engines.admission import QueueRules
 from app.engines.command import Surroundings
-from app.engines.engine import Attached
-from app.engines.failures import Limits
-from app.engines.fleet import Entry, Fleet
+from app.engines.fleet import Entry, Fleet, Owners
 from app.engines.hangup import Departure
 from app.engines.loaded import LoadedModels
 from app.engines.own_metrics import OwnMetrics
-from app.engines.props import LIMITS
+from app.engines.policy import Policy, PolicyInForce
 from app.engines.router import Served
+from app.engines.stock import Stock
 from app.engines.supervisor import Supervisor
-from app.engines.unit_facts import Rules
 from app.settings import EngineSettings
 from tests.fakes.engine_steps import close, refusing_url, reply, silence
 from tests.fakes.raw_engine import Exchange, RawEngine, Step
@@ -33,7 +30,6 @@ from tests.fakes.registry_home import RegistryHome
 
 PROPS: dict[str, Any] = {"default_generation_settings": {"n_ctx": 4096}, "total_slots": 4}
 SAID = b"# TYPE llamacpp:n counter\nllamacpp:n 7\n"
-QUEUE = QueueRules(8, 5.0)
 
 
 class LlamaServer:
@@ -57,19 +53,18 @@ class Watched:
 
     def __init__(self, url: str, home: RegistryHome) -> None:
         registry = Registry(home.path)
-        supervisor = Supervisor(Rules(None, 5.0, 5.0), QUEUE, 300)
-        around = Surroundings(registry, FactsCache(), home.path, Limits(1.0, 1.0), 1)
-        self.engine, dead = (self._attached(each) for each in (url, refusing_url()))
+        policy = PolicyInForce(Policy(QueueRules(8, 5.0), 300, None, 5.0))
+        stock = Stock(policy, connections=1)
+        engine, dead = (
+            EngineSettings(each, (), connect_timeout=1.0, read_timeout=1.0)
+            for each in (url, refusing_url()))
+        self.engine = stock.engine(engine)
         self.now = datetime(2026, 10, 3, tzinfo=timezone.utc)
-        self._used = LoadedModels(300, lambda: self.now)
-        fleet = Fleet([Entry(Served(("m", "n")), self.engine), Entry(Served(("dead",)), dead)],
-                      supervisor, around)
-        self._own = OwnMetrics(fleet, self._used)
-
-    @staticmethod
-    def _attached(url: str) -> Attached:
-        asker = EngineClient(url, None, LIMITS, connections=1)
-        return Attached(EngineSettings(url, ()), asker, asker, Admission(QUEUE, None))
+        self._used = LoadedModels(policy.keep_alive, lambda: self.now)
+        fleet = Fleet([Entry(Served(("m", "n")), engine), Entry(Served(("dead",)), dead)],
+                      Owners(stock, Supervisor(policy)),
+                      Surroundings(registry, FactsCache(), home.path, 1))
+        self._own = OwnMetrics(lambda: fleet, self._used)
 
     def texts(self) -> list[tuple[str, str, str]]:
         """What is told of engines."""

@@ -12,7 +12,7 @@ import pytest
 
 from app.engine_facts import OPENAI, EngineFacts
 from app.engines.client import EngineClient
-from app.engines.props import LIMITS, PropsCache, asking, parse_props
+from app.engines.props import LIMITS, QUICK, PropsCache, asking, parse_props
 from app.errors import GatewayError, Kind
 from tests.fakes.engine_steps import refusing_url, reply, silence
 from tests.fakes.raw_engine import RawEngine
@@ -208,7 +208,7 @@ Ask = Callable[[str], tuple[int, bytes]]
 
 def ask_at(url: str, key: str | None = None) -> Ask:
     """What the cache asks by, over a socket."""
-    return asking(EngineClient(url, key, LIMITS, connections=2))
+    return asking(EngineClient(url, key, LIMITS, connections=2), QUICK)
 
 
 def test_a_question_goes_out_with_the_engines_key() -> None:
@@ -234,9 +234,9 @@ def test_facts_come_over_the_wire() -> None:
 
 @pytest.mark.parametrize("script", [silence, reply(503, LOADING)], ids=["silent", "loading"])
 def test_an_engine_that_does_not_answer_holds_nobody_up(script: Any) -> None:
-    """Its facts are unknown then; the limits are a third of a second together."""
+    """Its facts are unknown then, within the limit of the question."""
     with RawEngine() as engine:
         engine.probe_script = script
         assert PropsCache(ask_at(engine.url), None).of("m") is None
     assert PropsCache(ask_at(refusing_url()), None).of("m") is None
-    assert LIMITS.connect + LIMITS.read <= 0.301
+    assert QUICK <= 0.2

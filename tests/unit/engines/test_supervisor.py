@@ -3,90 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from app.api.payload import OpaqueBody
-from app.call import Call
-from app.engines.admission import QueueRules
-from app.engines.dispatch import dispatch
 from app.engines.hangup import Departure
-from app.engines.supervisor import Supervisor
-from app.engines.unit import Unit
-from app.engines.unit_facts import Rules, State
-from app.errors import GatewayError, Kind
+from app.engines.unit_facts import State
+from app.errors import Kind
 from tests.fakes.engine_steps import reply
-from tests.fakes.held_engine import HeldCommand, settles
+from tests.fakes.held_engine import settles
 from tests.fakes.raw_engine import RawEngine
-
-RULES = Rules(budget=2, min_residency=0.0, max_wait=8.0)
-QUEUE = QueueRules(size=64, max_wait=8.0)
-
-
-class Bench:
-    """A supervisor, and calls in threads of their own."""
-
-    def __init__(self, engine: RawEngine) -> None:
-        self.engine = engine
-        self.supervisor = Supervisor(RULES, QUEUE, keep_alive=300.0)
-        self.commands: dict[str, HeldCommand] = {}
-        self._pool = ThreadPoolExecutor(32)
-
-    def command(self, model: str, **settings: object) -> HeldCommand:
-        """The command for a model; its processes are ready only when told to."""
-        self.commands[model] = HeldCommand(f"e {model}", self.engine, **settings)  # type: ignore
-        return self.commands[model]
-
-    def unit(self, model: str) -> Unit:
-        """The unit of a model that has a command."""
-        return self.supervisor.unit(model, self.commands[model])
-
-    def call(self, model: str, departure: Departure | None = None) -> Future[int]:
-        """The status of a call, sent in a thread of its own; the reply is closed."""
-        return self._pool.submit(self._sent, model, departure or Departure(None))
-
-    def _sent(self, model: str, departure: Departure) -> int:
-        call = Call("/v1/x", model, OpaqueBody(b"{}", "application/json"), "id")
-        answer = dispatch([self.unit(model)], call, departure)
-        answer.close()
-        return answer.status
-
-    def state(self, model: str, state: State) -> bool:
-        """Whether a unit gets into that state."""
-        return settles(lambda: self.unit(model).life.state is state)
-
-    def close(self) -> None:
-        """End everything."""
-        for command in self.commands.values():
-            for process in command.started:
-                process.may_stop.set()
-        self.supervisor.close()
-        self._pool.shutdown()
-
-
-@pytest.fixture
-def engine() -> Iterator[RawEngine]:
-    """What answers for every process."""
-    with RawEngine(reply(200, b"{}")) as found:
-        found.probe_script = [reply(200, b"{}")]
-        yield found
-
-
-@pytest.fixture
-def bench(engine: RawEngine) -> Iterator[Bench]:
-    """A bench that is cleared up."""
-    found = Bench(engine)
-    yield found
-    found.close()
-
-
-def error_of(call: Future[int]) -> GatewayError:
-    """The error in which a call ends."""
-    error = call.exception(10)
-    assert isinstance(error, GatewayError)
-    return error
+from tests.unit.engines.supervised import Bench, error_of
 
 
 def test_however_many_wait_there_is_one_start(bench: Bench) -> None:
@@ -158,7 +84,7 @@ def test_a_stranger_on_the_port_means_another_port(
     assert [process.stops for process in command.started[:strangers]] == [["kill"]] * strangers
 
 
-def test_a_crash_restarts_for_those_who_wait(bench: Bench, engine: RawEngine) -> None:
+def test_a_crash_restarts_for_those_who_wait(bench: Bench, answering: RawEngine) -> None:
     """The call that was running is lost with its engine; it is not sent again."""
     reached = threading.Event()
 
@@ -169,7 +95,7 @@ def test_a_crash_restarts_for_those_who_wait(bench: Bench, engine: RawEngine) ->
 
     command = bench.command("m")
     command.ready_at_once = True
-    engine.answer_with(crash, reply(200, b"{}"))
+    answering.answer_with(crash, reply(200, b"{}"))
     running = bench.call("m")
     assert reached.wait(10)
     waiting = bench.call("m")
@@ -208,7 +134,7 @@ def test_what_cannot_fit_is_refused_with_the_numbers(bench: Bench) -> None:
 
 
 def test_a_client_that_leaves_during_the_start_is_not_served(
-        bench: Bench, engine: RawEngine) -> None:
+        bench: Bench, answering: RawEngine) -> None:
     """The engine comes up all the same."""
     command, departure = bench.command("m"), Departure(None)
     call = bench.call("m", departure)
@@ -217,13 +143,13 @@ def test_a_client_that_leaves_during_the_start_is_not_served(
     assert error_of(call).kind is Kind.CLIENT_GONE
     process.ready.set()
     assert bench.state("m", State.READY)
-    assert engine.requests == []
+    assert answering.requests == []
 
 
 @pytest.mark.parametrize("when", ["starting", "ready"])
-def test_the_end_of_the_gateway_ends_all(engine: RawEngine, when: str) -> None:
+def test_the_end_of_the_gateway_ends_all(answering: RawEngine, when: str) -> None:
     """Calls that wait are told, processes are stopped, and none is started any more."""
-    bench = Bench(engine)
+    bench = Bench(answering)
     command = bench.command("m")
     call = bench.call("m")
     process = command.process(1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.api.ollama.modelfile import Modelfile
 from app.api.ollama.show import Asked, model_info, modelfile, parameters_text, show
 from app.catalog.file_facts import read_with_arrays
 from app.catalog.facts import ModelFacts
@@ -176,4 +177,4 @@ def test_parameters_are_written_as_ollama_does(parameters: dict[str, Any], text:
     (" a", 'TEMPLATE " a"'), ('say "hi"', 'TEMPLATE say "hi"')])
 def test_a_modelfile_quotes_what_has_to_be(template: str, line: str) -> None:
     """Lines and outer spaces; three quotes where there are quotes inside."""
-    assert modelfile("org/m:Q4_K_M", template, {}, "") == f"{MODELFILE}{line}\n"
+    assert modelfile("org/m:Q4_K_M", Modelfile(template=template)) == f"{MODELFILE}{line}\n"

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from app.api.ollama.request import formats, messages, options, probabilities, think, tools
+from app.api.ollama.request import (
+    completion, formats, messages, options, probabilities, think, tools, turns,
+)
 from app.api.ollama.request.ask import CHAT, COUNTED, Ask
-from app.api.ollama.request.fields import mapping
+from app.api.ollama.request.fields import mapping, text
 from app.api.ollama.request.shortening import shortened
 from app.engine_facts import EngineFacts
 
@@ -15,7 +17,11 @@ def ask(fields: dict[str, Any], facts: EngineFacts, thinking: bool) -> Ask:
     """What the engine is asked for a chat. Raises Refusal.
 
     ``thinking``: the model has the capability. The model can call tools, where there are some.
+    A ``template`` is the model's own, in place of that of its file.
     """
+    source = text(fields.get("template"), "template")
+    if source:
+        return _templated(source, fields, facts, thinking)
     made = body(fields, facts, thinking)
     asked = tools.translate(fields.get("tools"), facts)
     if asked:
@@ -24,6 +30,11 @@ def ask(fields: dict[str, Any], facts: EngineFacts, thinking: bool) -> Ask:
             made.pop("logprobs", None)
             made.pop("top_logprobs", None)
     return Ask("/v1/chat/completions", made, CHAT)
+
+
+def _templated(source: str, fields: dict[str, Any], facts: EngineFacts, thinking: bool) -> Ask:
+    think.wanted(fields, thinking)
+    return completion.complete(turns.prompt(source, fields.get("messages")), fields, facts)
 
 
 def body(fields: dict[str, Any], facts: EngineFacts, thinking: bool) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from app.api.ollama.refusal import invalid
-from app.api.ollama.request import chat, completion, images, template, think
+from app.api.ollama.request import chat, completion, images, template, think, turns
 from app.api.ollama.request.ask import CHAT, Ask
 from app.api.ollama.request.completion import Prompt, tagged
-from app.api.ollama.request.fields import flag, items, text
+from app.api.ollama.request.fields import flag, items, objects, text
 from app.engine_facts import EngineFacts
 
 Fields = dict[str, Any]
@@ -39,7 +39,7 @@ def ask(fields: Fields, facts: EngineFacts, thinking: bool) -> Ask:
         return completion.answer(_prompt(fields), before, fields, facts)  # 4
     pictures = items(fields.get("images"), "images")
     question = {"role": "user", "content": _text(fields, "prompt"), "images": pictures}
-    whole = {**fields, "messages": [*_system(fields), question]}
+    whole = {**fields, "messages": [*_system(fields), *_before(fields), question]}
     return Ask("/v1/chat/completions", chat.body(whole, facts, thinking), CHAT)  # 5
 
 
@@ -54,6 +54,11 @@ def _check(fields: Fields) -> None:
 def _templated(fields: Fields, facts: EngineFacts) -> Ask:
     """With a suffix the whole template counts and there is no system text, as in Ollama."""
     prompt, suffix = _prompt(fields), _text(fields, "suffix")
+    if _before(fields) and not suffix:
+        question = {"role": "user", "content": prompt.text}
+        told = turns.prompt(_text(fields, "template"),
+                            [*_system(fields), *_before(fields), question])
+        return completion.complete(replace(prompt, text=told.text), fields, facts)
     values = {"prompt": prompt.text, "suffix": suffix}
     if not suffix:
         values["system"] = _text(fields, "system")
@@ -79,6 +84,11 @@ def _images(fields: Fields) -> tuple[str, ...]:
 def _system(fields: Fields) -> list[dict[str, Any]]:
     system = _text(fields, "system")
     return [{"role": "system", "content": system}] if system else []
+
+
+def _before(fields: Fields) -> list[dict[str, Any]]:
+    """Messages that are the model's own; no client can send them under this name."""
+    return objects(fields.get("earlier"), "earlier")
 
 
 def _context(fields: Fields) -> tuple[int, ...]:

@@ -55,23 +55,25 @@ class _Branches:
 def render(template: str, values: dict[str, str], whole: bool = False) -> str:
     """The prompt that ``template`` makes of ``values``, keyed by the names in lower case.
 
-    It ends where ``.Response`` stands, for there the answer begins, unless the ``whole`` template
+    It ends behind ``.Response``, where the answer goes on, unless the ``whole`` template
     is wanted. Raises Refusal for what is not supported and for an if without its end.
     """
     branches = _Branches()
     shown: list[str] = []
     ended = False
     for is_action, piece in _pieces(template):
+        answer = False
         if not is_action:
             text = piece
         elif match := _VARIABLE.fullmatch(piece):
             text = values.get(match[1].lower(), "")
-            ended = ended or (match[1] == "Response" and not whole)
+            answer = match[1] == "Response"
         else:
             text = ""
             _branch(branches, piece, values)
         if branches.shown and not ended:
             shown.append(text)
+        ended = ended or (answer and not whole)
     if not branches.whole:
         raise invalid("template: unexpected EOF, an {{ if }} has no {{ end }}")
     return "".join(shown)

@@ -220,3 +220,28 @@ def test_a_link_in_place_of_a_download_is_not_followed(hub: FakeHub, bring: Pull
     bring("org/m")
     assert outside.read_bytes() == b"mine"
     assert is_whole(tmp_path, OTHER)
+
+
+def test_it_can_be_cancelled_while_the_hub_is_silent(
+        hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
+    """Without the wait for the next byte; what came stays."""
+    hub.add("org/m", {"m-Q8_0.gguf": LARGE})
+    fault = held()
+    hub.faults = [fault]
+    patience = Patience((PATIENCE,))
+    events = pull(tmp_path, Wanted(parse("org/m")), Hub(hub.url, PATIENCE), patience)
+
+    def cancel() -> None:
+        assert fault.reached.wait(PATIENCE)
+        patience.cancel()
+
+    stopper = threading.Thread(target=cancel)
+    stopper.start()
+    with pytest.raises(Cancelled):
+        for _ in events:
+            pass
+    stopper.join()
+    assert fault.hold and not fault.hold.is_set()
+    fault.hold.set()
+    bring("org/m")
+    assert is_whole(tmp_path)

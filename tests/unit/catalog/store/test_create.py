@@ -126,3 +126,12 @@ def test_files_that_are_no_model_are_told(tmp_path: Path, files: dict[str, Any],
     with pytest.raises(kind, match=said):
         from_blobs(tmp_path, "mine", given, {})
     assert not Registry(tmp_path).entries()
+
+
+def test_a_manifest_that_nobody_would_read(put: Put, tmp_path: Path) -> None:
+    """Is not written: what is added must fit, and a model of that name stays as it was."""
+    put("a", {"m.gguf": SMALL})
+    from_model(tmp_path, "b", "a", {"system": "short"})
+    with pytest.raises(BadFile, match="longer than 1048576 bytes: shorten it"):
+        from_model(tmp_path, "b", "a", {"system": "x" * 2**20})
+    assert found(tmp_path, "b").modelfile["system"] == "short"
