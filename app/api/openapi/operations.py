@@ -26,16 +26,16 @@ class Operation:
     """One method of one route.
 
     ``body`` are the schemas that a request's body has to fit, all of them, or its media type.
-    ``answer`` is that of the answer with this ``status``, which is of this ``content`` ("" for
-    none); None where it is the engine's. ``stream`` is the type of the answer where it can be a
-    stream. ``asks`` is whether an engine is asked, ``changes`` whether the registry may be another
-    one then. ``refused`` is the one status that it ever has.
+    ``answer`` is that of the answer with one of these ``statuses``, which is of this ``content``
+    ("" for none); None where it is the engine's. ``stream`` is the type of the answer where it can
+    be a stream. ``asks`` is whether an engine is asked, ``changes`` whether the registry may be
+    another one then. ``refused`` is the one status that it ever has.
     """
 
     tag: str
     body: Body | str = ()
     answer: type[Schema] | None = None
-    status: int = 200
+    statuses: tuple[int, ...] = (200,)
     content: str = _JSON
     stream: str = ""
     form: bool = False
@@ -94,7 +94,7 @@ def _own() -> Table:
     own = Operation("gateway")
     return {
         ("/engines", "GET"): replace(own, answer=answers.Engines),
-        ("/health", "GET"): replace(own, answer=answers.Health),
+        ("/health", "GET"): replace(own, answer=answers.Health, statuses=(200, 503)),
         ("/metrics", "GET"): replace(own, content=CONTENT_TYPE, query=("model",)),
         ("/metrics", "POST"): replace(_NATIVE, query=("model",)),
         ("/openapi.json", "GET"): own,
@@ -144,5 +144,5 @@ def _registry() -> Table:
         ("/api/push", "POST"): replace(_OLLAMA, refused=501),
         ("/api/blobs/<digest>", "HEAD"): empty,
         ("/api/blobs/<digest>", "POST"): replace(
-            empty, body="application/octet-stream", status=201),
+            empty, body="application/octet-stream", statuses=(200, 201)),
     }
