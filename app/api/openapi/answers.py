@@ -15,7 +15,7 @@ def _one_of(*words: str) -> fields.String:
 class Health(Schema):
     """GET /health."""
 
-    status = _one_of("ok")
+    status = _one_of("ok", "stopping")
 
 
 class ModelMeta(Schema):
