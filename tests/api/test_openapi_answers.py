@@ -99,7 +99,8 @@ def test_every_line_fits(client: FlaskClient, path: str) -> None:
     ("POST", "/v1/messages", b"{", 400), ("POST", "/completion", b"{", 400),
     ("POST", "/v1/messages", b'{"model":"nope"}', 404), ("POST", "/api/me", b"{}", 401),
     ("POST", "/v1/inference", b'{"modelId":"m","messages":[]}', 400),
-    ("POST", "/api/push", b"{}", 501), ("DELETE", "/api/delete", b'{"model":"nope"}', 404), ("POST", "/v1/embeddings", b'{"model":"nope"}', 404),
+    ("POST", "/api/push", b"{}", 501), ("DELETE", "/api/delete", b'{"model":"nope"}', 404),
+    ("POST", "/v1/embeddings", b'{"model":"nope"}', 404),
     ("POST", "/api/show", b'{"model":"nope"}', 404)])
 def test_an_error_fits(
         client: FlaskClient, method: str, path: str, body: bytes, status: int) -> None:
