@@ -87,7 +87,8 @@ def test_a_good_answer_fits(
 
 
 @pytest.mark.parametrize(("path", "body"), [
-    ("/api/chat", SAID), ("/api/generate", SAID), ("/api/pull", {}), ("/api/create", {"from": "m"})])
+    ("/api/chat", SAID), ("/api/generate", SAID), ("/api/pull", {}),
+    ("/api/create", {"from": "m"})])
 def test_every_line_fits(client: FlaskClient, path: str, body: dict[str, Any]) -> None:
     """As the whole answer does."""
     answer = client.post(path, json={"model": "m", **body}, buffered=True)
