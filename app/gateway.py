@@ -64,6 +64,11 @@ class Gateway:
         """What is loaded, and what every engine is doing."""
         return self._routes.status
 
+    def take_no_more(self) -> None:
+        """Refuse every call that comes from now on."""
+        self.places.close()
+        self.transfers.close()
+
     def end_calls(self) -> None:
         """Let every call end by an error now, wherever it is; returns at once."""
         self._hangups.end_all(stopping())
@@ -166,18 +171,19 @@ class Gateway:
         """Within it no call of the model runs or begins, and no managed engine of it has a process.
 
         Blocks until its calls have ended, which are served as if nothing was, and its engines after
-        them; new ones do not find it meanwhile. Raises GatewayError where the client leaves.
+        them; new ones do not find it meanwhile. Raises GatewayError where the request has to end.
         """
         with self._runs.none_of(model), self._hangups.watch(client) as departure:
             while not (self._runs.over(model) and self._without_process(model)):
                 if departure.gone:
-                    raise GatewayError(Kind.CLIENT_GONE, "the client has left")
+                    raise departure.error()
                 time.sleep(_LOOK)
             self._used.touch(model, 0)
             yield
 
     def _without_process(self, model: str) -> bool:
         units = [unit for unit in self._routes.fleet.engines(model) if isinstance(unit, Unit)]
+        units += [unit for unit in self._supervisor.leaving() if unit.model == model]
         return all([self._supervisor.end(unit) for unit in units])
 
     def is_loaded(self, model: str) -> bool:

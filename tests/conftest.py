@@ -11,18 +11,16 @@ from tests.fakes.registry_home import RegistryHome
 TESTS = Path(__file__).parent
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Where several workers run the tests, those of one file share its processes.
 
     The real engine is one for all: two of them at once would only wait for each other.
     """
-    for item in items:
-        kind, *names = item.path.relative_to(TESTS).parts
-        if kind == "engine":
-            item.add_marker(pytest.mark.xdist_group("engine"))
-        elif kind == "server":
-            item.add_marker(pytest.mark.xdist_group("/".join(names)))
+    kind, *names = item.path.relative_to(TESTS).parts
+    if kind == "engine":
+        item.add_marker(pytest.mark.xdist_group("engine"))
+    elif kind == "server":
+        item.add_marker(pytest.mark.xdist_group("/".join(names)))
 
 
 @pytest.fixture

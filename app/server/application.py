@@ -67,7 +67,7 @@ class Application:
     def drain(self) -> None:
         """Take no more calls; those that run go on."""
         self._reloader.close()
-        self._gateway.places.close()
+        self._gateway.take_no_more()
 
     def end_calls(self) -> None:
         """Let every call end by an error now; returns at once."""

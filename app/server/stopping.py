@@ -1,15 +1,16 @@
-"""The end of a worker, which calls that run may delay for a while.
+"""What signals mean to the worker: mostly its end, which calls that run may delay for a while.
 
     SIGTERM           no more calls (503, and connections close); running ones have
                       ``server.stop-timeout`` to end in
     SIGQUIT, SIGINT   as SIGTERM whose time is up
+    SIGHUP            the configuration is read again
 
 When the time is up calls end by an error, and a second later their connections are cut. Connections
 are accepted, to be told so, as long as calls run; one that nobody accepts looks like a gateway that
 hangs.
 """
 
-import os
+import signal
 import socket
 import time
 from collections import deque
@@ -46,9 +47,20 @@ class StoppingWorker(ThreadWorker):
         """Whether no more calls are taken."""
         return self._end_by is not None
 
+    def init_signals(self) -> None:
+        """As gunicorn's, and with a meaning for SIGHUP."""
+        super().init_signals()
+        signal.signal(signal.SIGHUP, self._handle_reload)
+
+    def _handle_reload(self, *_: object) -> None:
+        if self.application is not None:  # else it has not read its configuration yet
+            self.application.reload()
+
     def handle_exit(self, sig: int, frame: Any) -> None:
         """SIGTERM. A second one changes nothing: process groups get one beside the master's."""
-        self._stop_within(self.settings.stop_timeout)
+        if self._end_by is None:
+            self._end_by = time.monotonic() + self.settings.stop_timeout
+        self._wake()
 
     def handle_quit(self, sig: int, frame: Any) -> None:
         """SIGQUIT or SIGINT."""
@@ -56,21 +68,9 @@ class StoppingWorker(ThreadWorker):
         self._end_by = time.monotonic()
         self._wake()
 
-    def _stop_within(self, seconds: float) -> None:
-        if self._end_by is None:
-            self._end_by = time.monotonic() + seconds
-        self._wake()
-
     def _wake(self) -> None:
         """Let the event loop take its next turn; a signal handler may call this."""
         self.method_queue.defer(lambda: None)
-
-    def is_parent_alive(self) -> bool:
-        """Whether the master is there; without one the worker ends as by SIGTERM."""
-        alive = bool(super().is_parent_alive())
-        if not alive:
-            self._stop_within(self.settings.stop_timeout)
-        return alive
 
     def enqueue_req(self, conn: Any) -> None:
         """Have a thread answer the connection's next request."""
@@ -110,7 +110,7 @@ class StoppingWorker(ThreadWorker):
     def set_accept_enabled(self, enabled: bool | None) -> None:
         """Accept connections or not; at the end for good, so that nobody waits in vain."""
         super().set_accept_enabled(enabled)
-        if not enabled and (not self.alive or self.ppid != os.getppid()):
+        if not enabled and not self.alive:
             for listener in self.sockets:
                 self._accept_all(listener)
                 listener.close()

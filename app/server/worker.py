@@ -10,7 +10,6 @@ import gc
 import os
 import re
 import resource
-import signal
 import socket
 import time
 from functools import partial
@@ -48,14 +47,6 @@ def worker_class(settings: ServerSettings) -> type[ThreadWorker]:
 
 
 class _GatewayWorker(StoppingWorker):
-    def init_signals(self) -> None:
-        super().init_signals()
-        signal.signal(signal.SIGHUP, self._handle_reload)
-
-    def _handle_reload(self, *_: object) -> None:
-        if self.application is not None:  # else it has not read its configuration yet
-            self.application.reload()
-
     def init_process(self) -> None:
         _allow_open_files()
         super().init_process()
