@@ -71,6 +71,7 @@ ANSWERS = [
     ("POST", "/api/chat", {**SAID, "stream": False}), ("POST", "/api/embed", SAID),
     ("POST", "/api/generate", {**SAID, "stream": False}), ("POST", "/api/embeddings", SAID),
     ("POST", "/api/pull", {"stream": False}),
+    ("POST", "/api/create", {"model": "made", "from": "m", "system": "Be brief.", "stream": False}),
 ]
 
 
@@ -85,10 +86,12 @@ def test_a_good_answer_fits(
     fits(strict_json(answer.data), schema_of(path, method, 200, "application/json"))
 
 
-@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
-def test_every_line_fits(client: FlaskClient, path: str) -> None:
+@pytest.mark.parametrize(("path", "body"), [
+    ("/api/chat", SAID), ("/api/generate", SAID), ("/api/pull", {}),
+    ("/api/create", {"from": "m"})])
+def test_every_line_fits(client: FlaskClient, path: str, body: dict[str, Any]) -> None:
     """As the whole answer does."""
-    answer = client.post(path, json={"model": "m", **SAID}, buffered=True)
+    answer = client.post(path, json={"model": "m", **body}, buffered=True)
     assert answer.content_type == "application/x-ndjson"
     for line in answer.data.splitlines():
         fits(strict_json(line), schema_of(path, "POST", 200, "application/json"))

@@ -115,4 +115,4 @@ def _responses(path: str, operation: Operation, scope: Scope | None) -> dict[str
         content[operation.stream] = {"schema": {"type": "string"}}
         said = f"{said}; {_STREAMS[operation.stream]}"
     good = {"description": said, **({"content": content} if content else {})}
-    return found | {str(status): good for status in operation.statuses}
+    return {str(status): good for status in operation.statuses} | found
