@@ -1,0 +1,3 @@
+"""Loop Gateway."""
+
+__version__ = "0.1.0"

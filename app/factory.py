@@ -77,8 +77,8 @@ class Assembly:
         self._around = Surroundings(self._lasting.registry, self._facts, loop.home, threads)
         self.gateway = Gateway(self.routes(settings), self._lasting, threads)
         self._quotas = Quotas(Rates(settings.server.rate_storage), Concurrency())
-        counted = CollectorRegistry()
-        self._observer = Observer(RequestMetrics(counted), access_log)
+        counted = RequestMetrics()
+        self._observer = Observer(counted, access_log)
         self._page = _metrics_page(counted, self.gateway)
 
     def routes(self, settings: Settings) -> Routes:
@@ -129,13 +129,15 @@ def _add_routes(app: Flask, settings: Settings) -> None:
     app.register_blueprint(openapi.blueprint(model_optional=optional))
 
 
-def _metrics_page(counted: CollectorRegistry, gateway: Gateway) -> MetricsPage:
+def _metrics_page(counted: RequestMetrics, gateway: Gateway) -> MetricsPage:
     """The page of what is counted, what engines are doing, and what they say of themselves."""
-    counted.register(EngineCollector(lambda: gateway.status.engines(), gateway.memory))
-    Info("loop_build", "Which gateway this is", registry=counted).info(
+    registry = CollectorRegistry()
+    registry.register(counted)
+    registry.register(EngineCollector(lambda: gateway.status.engines(), gateway.memory))
+    Info("loop_build", "Which gateway this is", registry=registry).info(
         {"version": build.version(), "python": build.python()})
-    ProcessCollector(registry=counted)
-    return MetricsPage(counted, gateway.own_metrics.texts)
+    ProcessCollector(registry=registry)
+    return MetricsPage(registry, gateway.own_metrics.texts)
 
 
 def _policy(loop: LoopSettings) -> Policy:

@@ -1,4 +1,4 @@
-"""Fixtures for tests of every kind, and which of them share a worker process."""
+"""Fixtures for tests of every kind."""
 
 from __future__ import annotations
 
@@ -7,22 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.registry_home import RegistryHome
-
-TESTS = Path(__file__).parent
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several workers run the tests, those of one file share its processes.
-
-    The real engine is one for all: two of them at once would only wait for each other.
-    """
-    for item in items:
-        kind, *names = item.path.relative_to(TESTS).parts
-        if kind == "engine":
-            item.add_marker(pytest.mark.xdist_group("engine"))
-        elif kind == "server":
-            item.add_marker(pytest.mark.xdist_group("/".join(names)))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 
 from app.record import Record
@@ -22,7 +23,11 @@ _QUIET = {"/health"}  # asked all day by whoever watches
 _LONGEST = 200  # characters of a value
 _BARE = re.compile(r"[\w.:/@+<>-]+", re.ASCII)  # needs no quotes in a line of text
 _FIRST = ("time", "level", "logger", "method", "route", "status")  # of such a line, without names
-_LINE = "{" + ",".join(f'"{name}":%s' for name in FIELDS) + "}\n"
+_LINE = "{" + ",".join((
+    '"time":"%s","level":"INFO","logger":"app.access","request_id":%s,"principal":%s,"method":%s',
+    '"route":%s,"model":%s,"engine":%s,"status":%d,"closed_by":"%s","error":%s,"bytes_out":%d',
+    '"queue_ms":%.1f,"load_ms":%.1f,"first_byte_ms":%s,"total_ms":%.1f',
+    '"prompt_tokens":%s,"completion_tokens":%s')) + "}\n"
 
 
 def to_standard_output(line: bytes) -> None:
@@ -47,14 +52,16 @@ class AccessLog:
 
 def as_json(record: Record, now: float) -> str:
     """The line as one JSON object of ASCII characters; what is not known is null."""
+    first_byte, prompt, completion = (
+        record.first_byte, record.prompt_tokens, record.completion_tokens)
+    model = record.model and record.model[:_LONGEST]  # before it is kept, long as it may be
     return _LINE % (
-        f'"{timestamp(now)}"', '"INFO"', f'"{NAME}"', _quoted(record.request_id),
-        _quoted(record.principal), _quoted(record.method), _quoted(record.route),
-        _quoted(record.model), _quoted(record.engine), record.status,
-        f'"{record.closed_by.value}"', _quoted(record.error), record.bytes_out,
-        _milliseconds(record.queue), _milliseconds(record.load), _milliseconds(record.first_byte),
-        _milliseconds(record.total), _number(record.prompt_tokens),
-        _number(record.completion_tokens),
+        timestamp(now), _quoted(record.request_id), _known(record.principal),
+        _known(record.method), _known(record.route), _known(model), _known(record.engine),
+        record.status, record.closed_by.value, _known(record.error), record.bytes_out,
+        1000 * record.queue, 1000 * record.load,
+        "null" if first_byte is None else "%.1f" % (1000 * first_byte), 1000 * record.total,
+        "null" if prompt is None else prompt, "null" if completion is None else completion,
     )
 
 
@@ -73,16 +80,12 @@ def _shown(value: str | float) -> str:
     return str(value)
 
 
-def _quoted(text: str | None) -> str:
-    if text is None:
-        return "null"
+def _quoted(text: str) -> str:
     found = encode_basestring_ascii(text[:_LONGEST])
     return found if found.isprintable() else found.replace("\x7f", "\\u007f")
 
 
-def _milliseconds(seconds: float | None) -> str:
-    return "null" if seconds is None else "%.1f" % (1000 * seconds)
-
-
-def _number(value: int | None) -> str:
-    return "null" if value is None else str(value)
+@lru_cache(maxsize=1024)
+def _known(text: str | None) -> str:
+    """As JSON; most are the same again and again."""
+    return "null" if text is None else _quoted(text)

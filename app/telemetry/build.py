@@ -1,15 +1,13 @@
 """Which gateway this is."""
 
 import platform
-from importlib import metadata
+
+from app import __version__
 
 
 def version() -> str:
-    """The release; "unknown" where the gateway runs without being installed."""
-    try:
-        return metadata.version("loop-gateway")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    """The release."""
+    return __version__
 
 
 def python() -> str:

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterable
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from app.model_status import EngineStatus
+from app.telemetry.families import Labels, Values, counter, gauge
 
 _STATES = {  # of attached engines, of managed ones
     False: ("ready", "suspect", "loading"),
     True: ("stopped", "starting", "ready", "stopping", "failed"),
 }
 _LABELS = ("engine", "model")
-
-Values = list[tuple[tuple[str, ...], float]]
 
 
 class EngineCollector(Collector):
@@ -34,9 +33,10 @@ class EngineCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """The metrics of this moment."""
         engines = self._engines()
-        yield _gauge("loop_engine_state", "1 for the state that an engine is in", (
-            ((*_label(e), state), float(state == e.state))
-            for e in engines for state in _STATES[e.managed is not None]), (*_LABELS, "state"))
+        states = (((*_label(e), state), float(state == e.state))
+                  for e in engines for state in _STATES[e.managed is not None])
+        yield gauge("loop_engine_state", "1 for the state that an engine is in",
+                    (*_LABELS, "state"), states)
         yield _gauge("loop_queue_depth", "Calls that wait for an engine",
                      ((_label(e), e.queued) for e in engines))
         yield _gauge("loop_engine_calls", "Calls that hold a slot of an engine",
@@ -48,10 +48,10 @@ class EngineCollector(Collector):
 
     def _of_memory(self) -> Iterable[Metric]:
         budget, used = self._memory()
-        yield _gauge("loop_memory_used_bytes", "What managed engines take together, as estimated",
-                     [((), used)], ())
+        yield gauge("loop_memory_used_bytes", "What managed engines take together, as estimated",
+                    (), [((), used)])
         if budget is not None:
-            yield _gauge("loop_memory_budget_bytes", "loop.memory-budget", [((), budget)], ())
+            yield gauge("loop_memory_budget_bytes", "loop.memory-budget", (), [((), budget)])
 
 
 def _of_managed(engines: list[EngineStatus]) -> Iterable[Metric]:
@@ -68,23 +68,14 @@ def _of_managed(engines: list[EngineStatus]) -> Iterable[Metric]:
                    ((label, m.evictions) for label, m in managed))
 
 
-def _label(engine: EngineStatus) -> tuple[str, str]:
+def _gauge(name: str, said: str, values: Values) -> Metric:
+    return gauge(name, said, _LABELS, values)
+
+
+def _counter(name: str, said: str, values: Values) -> Metric:
+    return counter(name, said, _LABELS, values)
+
+
+def _label(engine: EngineStatus) -> Labels:
     """The engine's id and, where it has one, its one model."""
     return engine.id, engine.models[0] if len(engine.models) == 1 else ""
-
-
-def _gauge(
-    name: str, said: str, values: Iterable[tuple[tuple[str, ...], float]],
-    labels: tuple[str, ...] = _LABELS,
-) -> Metric:
-    family = GaugeMetricFamily(name, said, labels=labels)
-    for label, value in values:
-        family.add_metric(label, value)
-    return family
-
-
-def _counter(name: str, said: str, values: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
-    family = CounterMetricFamily(name, said, labels=_LABELS)
-    for label, value in values:
-        family.add_metric(label, value)
-    return family

@@ -26,24 +26,12 @@ class MetricsPage:
     """Makes the page. Safe to use from many threads."""
 
     def __init__(self, own: Collector, engines: Callable[[], Sequence[EngineText]]) -> None:
-        self._own = _Uncreated(own)
+        self._own = own
         self._engines = engines
 
     def made(self) -> bytes:
         """The page of this moment; blocks for as long as ``engines`` does."""
         return generate_latest(self._own) + merged(self._engines()).encode()
-
-
-class _Uncreated(Collector):
-    """Metrics without the times at which they were made, which would be as many metrics again."""
-
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
-
-    def collect(self) -> Iterable[Metric]:
-        for family in self._collector.collect():
-            family.samples = [s for s in family.samples if not s.name.endswith("_created")]
-            yield family
 
 
 @dataclass

@@ -5,11 +5,16 @@ import logging
 import sys
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 _LONGEST = 8192  # characters of a message
 
 Fields = dict[str, Any]
+
+if TYPE_CHECKING:
+    _StreamHandler = logging.StreamHandler[TextIO]
+else:
+    _StreamHandler = logging.StreamHandler  # takes no parameter before Python 3.11
 
 
 def configure(form: str, stream: TextIO = sys.stderr) -> None:
@@ -57,7 +62,7 @@ def plain(text: str) -> str:
         c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-class _Handler(logging.StreamHandler[TextIO]):
+class _Handler(_StreamHandler):
     """A handler that loses what cannot be written: a full disk must not end a request."""
 
     def handleError(self, record: logging.LogRecord) -> None:

@@ -71,6 +71,7 @@ ANSWERS = [
     ("POST", "/api/chat", {**SAID, "stream": False}), ("POST", "/api/embed", SAID),
     ("POST", "/api/generate", {**SAID, "stream": False}), ("POST", "/api/embeddings", SAID),
     ("POST", "/api/pull", {"stream": False}),
+    ("POST", "/api/create", {"model": "made", "from": "m", "system": "Be brief.", "stream": False}),
 ]
 
 
@@ -85,10 +86,12 @@ def test_a_good_answer_fits(
     fits(strict_json(answer.data), schema_of(path, method, 200, "application/json"))
 
 
-@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
-def test_every_line_fits(client: FlaskClient, path: str) -> None:
+@pytest.mark.parametrize(("path", "body"), [
+    ("/api/chat", SAID), ("/api/generate", SAID), ("/api/pull", {}),
+    ("/api/create", {"from": "m"})])
+def test_every_line_fits(client: FlaskClient, path: str, body: dict[str, Any]) -> None:
     """As the whole answer does."""
-    answer = client.post(path, json={"model": "m", **SAID}, buffered=True)
+    answer = client.post(path, json={"model": "m", **body}, buffered=True)
     assert answer.content_type == "application/x-ndjson"
     for line in answer.data.splitlines():
         fits(strict_json(line), schema_of(path, "POST", 200, "application/json"))
@@ -99,7 +102,8 @@ def test_every_line_fits(client: FlaskClient, path: str) -> None:
     ("POST", "/v1/messages", b"{", 400), ("POST", "/completion", b"{", 400),
     ("POST", "/v1/messages", b'{"model":"nope"}', 404), ("POST", "/api/me", b"{}", 401),
     ("POST", "/v1/inference", b'{"modelId":"m","messages":[]}', 400),
-    ("POST", "/api/create", b"{}", 501), ("POST", "/v1/embeddings", b'{"model":"nope"}', 404),
+    ("POST", "/api/push", b"{}", 501), ("DELETE", "/api/delete", b'{"model":"nope"}', 404),
+    ("POST", "/v1/embeddings", b'{"model":"nope"}', 404),
     ("POST", "/api/show", b'{"model":"nope"}', 404)])
 def test_an_error_fits(
         client: FlaskClient, method: str, path: str, body: bytes, status: int) -> None:

@@ -85,8 +85,8 @@ def test_every_word_of_the_log_is_documented(name: str) -> None:
 
 def metrics() -> dict[str, set[str]]:
     """Every metric there can be, with its labels."""
-    registry = CollectorRegistry()
-    counted = RequestMetrics(registry)
+    registry, counted = CollectorRegistry(), RequestMetrics()
+    registry.register(counted)
     for closer in Closer:
         counted.end(Record(engine="e", load=1.0, prompt_tokens=1, completion_tokens=1,
                            closed_by=closer))

@@ -94,6 +94,8 @@ def _operation(path: str, operation: Operation, scope: Scope | None) -> dict[str
 
 
 def _content(operation: Operation) -> dict[str, Any]:
+    if isinstance(operation.body, str):
+        return {operation.body: {}}
     several = len(operation.body) > 1
     content: dict[str, Any] = {"application/json": {
         "schema": {"allOf": list(operation.body)} if several else operation.body[0]}}
@@ -103,15 +105,14 @@ def _content(operation: Operation) -> dict[str, Any]:
 
 
 def _responses(path: str, operation: Operation, scope: Scope | None) -> dict[str, Any]:
-    found = errors.responses(path, scope is not None, operation.asks)
+    found = errors.responses(path, scope is not None, operation.asks, operation.changes)
     if operation.refused:
         return found | {str(operation.refused): errors.response_of(path, operation.refused)}
     answer = {"schema": operation.answer} if operation.answer else {}
-    content: dict[str, Any] = {operation.content: answer}
+    content: dict[str, Any] = {operation.content: answer} if operation.content else {}
     said = "the answer" if operation.answer or not operation.asks else "the engine's answer"
     if operation.stream:
         content[operation.stream] = {"schema": {"type": "string"}}
         said = f"{said}; {_STREAMS[operation.stream]}"
-    response = {"description": said, "content": content}
-    also = {str(operation.also): response} if operation.also else {}
-    return {"200": response} | found | also
+    good = {"description": said, **({"content": content} if content else {})}
+    return {str(status): good for status in operation.statuses} | found

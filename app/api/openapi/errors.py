@@ -11,6 +11,7 @@ from app.api.errors import codes
 _NULLABLE: dict[str, Any] = {"required": True, "allow_none": True}
 _ALWAYS = {403, 500}  # of hosts and origins, and of the gateway itself
 _OF_KEYS = {401, 429}
+_OF_MODELS = {400, 404, 408, 409, 413, 415, 501, 502, 503, 507}  # of the registry and the hub
 _UNTOLD = {405, 499}  # of methods that are not described; to clients that have left
 _LATER = {429, 503}  # with Retry-After
 _RETRY_AFTER = {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}
@@ -58,15 +59,19 @@ def add_to(spec: APISpec) -> None:
     """Add one response for each status in each shape."""
     for name, schema in _SHAPES.items():
         spec.components.schema(name, schema=schema)
-        for status, found in {501: list[str](), **codes()}.items():
+        for status, found in ({status: list[str]() for status in _OF_MODELS} | codes()).items():
             spec.components.response(f"{name}{status}", _response(status, found, name))
 
 
-def responses(path: str, needs_key: bool, asks_engine: bool) -> dict[str, Any]:
+def responses(
+    path: str, needs_key: bool, asks_engine: bool, changes_models: bool
+) -> dict[str, Any]:
     """What can go wrong at a path, by status."""
     told = _ALWAYS | (_OF_KEYS if needs_key else set())
     if asks_engine:
         told |= codes().keys() - _UNTOLD
+    if changes_models:
+        told |= _OF_MODELS
     return {str(status): response_of(path, status) for status in sorted(told)}
 
 

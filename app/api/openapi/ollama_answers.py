@@ -144,9 +144,12 @@ class OllamaEmbedding(Schema):
 
 
 class OllamaProgress(Schema):
-    """One line of a pull."""
+    """One line of what takes a while."""
 
     status = fields.String(**_NEEDED)
+    digest = fields.String()
+    total = fields.Integer()
+    completed = fields.Integer()
 
 
 class OllamaCloud(Schema):

@@ -25,22 +25,24 @@ Body = tuple[type[Schema], ...]
 class Operation:
     """One method of one route.
 
-    ``body`` are the schemas that a request's body has to fit, all of them. ``answer`` is that of
-    the answer, which is of this ``content``; None where it is the engine's. ``stream`` is the type
-    of the answer where it can be a stream. ``asks`` is whether an engine is asked. ``refused`` is
-    the one status that it ever has; ``also`` is one that its answer may have instead of 200.
+    ``body`` are the schemas that a request's body has to fit, all of them, or its media type.
+    ``answer`` is that of the answer with one of these ``statuses``, which is of this ``content``
+    ("" for none); None where it is the engine's. ``stream`` is the type of the answer where it can
+    be a stream. ``asks`` is whether an engine is asked, ``changes`` whether the registry may be
+    another one then. ``refused`` is the one status that it ever has.
     """
 
     tag: str
-    body: Body = ()
+    body: Body | str = ()
     answer: type[Schema] | None = None
+    statuses: tuple[int, ...] = (200,)
     content: str = _JSON
     stream: str = ""
     form: bool = False
     query: tuple[str, ...] = ()
     asks: bool = False
+    changes: bool = False
     refused: int | None = None
-    also: int | None = None
 
 
 _OPENAI = Operation("OpenAI", asks=True, stream=EVENTS)
@@ -55,7 +57,7 @@ Table = dict[tuple[str, str], Operation]
 
 def operations(model_optional: bool) -> Table:
     """By rule and method; ``model_optional`` is whether there is a default model."""
-    return {**_passed_through(), **_checked(model_optional), **_ollama(), **_own()}
+    return {**_passed_through(), **_checked(model_optional), **_ollama(), **_registry(), **_own()}
 
 
 def _checked(model_optional: bool) -> Table:
@@ -92,7 +94,7 @@ def _own() -> Table:
     own = Operation("gateway")
     return {
         ("/engines", "GET"): replace(own, answer=answers.Engines),
-        ("/health", "GET"): replace(own, answer=answers.Health, also=503),
+        ("/health", "GET"): replace(own, answer=answers.Health, statuses=(200, 503)),
         ("/metrics", "GET"): replace(own, content=CONTENT_TYPE, query=("model",)),
         ("/metrics", "POST"): replace(_NATIVE, query=("model",)),
         ("/openapi.json", "GET"): own,
@@ -106,7 +108,6 @@ def _ollama() -> Table:
     def calling(body: type[Schema], answer: type[Schema], stream: str = "") -> Operation:
         return replace(_OLLAMA, body=(body,), answer=answer, stream=stream, asks=True)
 
-    refused = replace(_OLLAMA, refused=501)
     unknown = replace(_OLLAMA, refused=401)
     return {
         ("/", "GET"): replace(_OLLAMA, content=TEXT),
@@ -122,16 +123,26 @@ def _ollama() -> Table:
         ("/api/embed", "POST"): calling(requests.OllamaEmbed, ollama_answers.OllamaEmbedded),
         ("/api/embeddings", "POST"): calling(
             requests.OllamaEmbeddings, ollama_answers.OllamaEmbedding),
-        ("/api/pull", "POST"): replace(
-            calling(requests.OllamaPull, ollama_answers.OllamaProgress, LINES), asks=False),
-        **{(f"/api/{name}", "POST"): refused for name in ("create", "copy", "push")},
-        ("/api/delete", "DELETE"): refused,
-        ("/api/blobs/<digest>", "HEAD"): refused,
-        ("/api/blobs/<digest>", "POST"): refused,
         ("/api/status", "GET"): answering(ollama_answers.OllamaStatus),
         ("/api/experimental/model-recommendations", "GET"): answering(
             ollama_answers.OllamaRecommendations),
         ("/api/me", "POST"): unknown,
         ("/api/signout", "POST"): unknown,
         ("/api/user/keys/<key>", "DELETE"): unknown,
+    }
+
+
+def _registry() -> Table:
+    """What is done to the models that there are."""
+    empty = replace(_OLLAMA, content="", changes=True)
+    told = replace(_OLLAMA, answer=ollama_answers.OllamaProgress, stream=LINES, changes=True)
+    return {
+        ("/api/pull", "POST"): replace(told, body=(requests.OllamaPull,)),
+        ("/api/create", "POST"): replace(told, body=(requests.OllamaCreate,)),
+        ("/api/copy", "POST"): replace(empty, body=(requests.OllamaCopy,)),
+        ("/api/delete", "DELETE"): replace(empty, body=(requests.OllamaDelete,)),
+        ("/api/push", "POST"): replace(_OLLAMA, refused=501),
+        ("/api/blobs/<digest>", "HEAD"): empty,
+        ("/api/blobs/<digest>", "POST"): replace(
+            empty, body="application/octet-stream", statuses=(200, 201)),
     }

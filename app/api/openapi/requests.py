@@ -86,9 +86,40 @@ class OllamaEmbeddings(OllamaCall):
     prompt = Text(may_be_blank=True, **_OPTIONAL)
 
 
-class OllamaPull(View):
-    """POST /api/pull; ``name`` is the older word for ``model``."""
+class OllamaNamed(View):
+    """A model; ``name`` is the older word for ``model``."""
 
     model = Text(may_be_blank=True, **_OPTIONAL)
     name = Text(may_be_blank=True, **_OPTIONAL)
+
+
+class OllamaPull(OllamaNamed):
+    """POST /api/pull."""
+
     stream = Flag(**_OPTIONAL)
+
+
+class OllamaCreate(OllamaPull):
+    """POST /api/create: ``from`` a model, or of ``files``, which are blobs by their digests."""
+
+    files = Object(**_OPTIONAL)
+    system = Text(may_be_blank=True, **_OPTIONAL)
+    template = Text(may_be_blank=True, **_OPTIONAL)
+    parameters = Object(**_OPTIONAL)
+    messages = Objects(**_OPTIONAL)
+    license = fields.Raw(
+        metadata={"type": ["string", "array"], "items": {"type": "string"}}, **_OPTIONAL)
+
+    class Meta(View.Meta):
+        include = {"from": Text(may_be_blank=True, **_OPTIONAL)}  # a word of Python's
+
+
+class OllamaCopy(View):
+    """POST /api/copy."""
+
+    source = Text(required=True)
+    destination = Text(required=True)
+
+
+class OllamaDelete(OllamaNamed):
+    """DELETE /api/delete."""
