@@ -47,17 +47,12 @@ def replaced(path: Path, text: str) -> None:
     new.replace(path)
 
 
-def overwritten(path: Path, text: str) -> None:
-    """As others write it."""
-    path.write_text(text, encoding="utf-8")
-
-
 def touched(path: Path, text: str) -> None:
     """Of one size with what was there, so that only the time tells."""
     path.write_text(text.ljust(path.stat().st_size), encoding="utf-8")
 
 
-WAYS: list[Callable[[Path, str], None]] = [replaced, overwritten, touched]
+WAYS: list[Callable[[Path, str], None]] = [replaced, touched]
 
 
 @pytest.mark.parametrize("way", WAYS)
