@@ -89,6 +89,7 @@ class EngineResponse(http.client.HTTPResponse):
             yield from chunked.read(b"", partial(self.fp.read1, _SECURE))
         else:
             ahead = self.fp.read1(len(self.fp.peek(1)))
+            self.fp = self.fp.detach()  # without its buffer, which would stay with each stream
             yield from chunked.read(ahead, receiver(self._sock))
         self.close()
 
