@@ -124,6 +124,11 @@ class Reply:
         return cls(status, headers, [body], len(body))
 
     @property
+    def complete(self) -> bool:
+        """Whether the engine is done with it: the whole body is there."""
+        return isinstance(self.pieces, list)
+
+    @property
     def successful(self) -> bool:
         """Whether the engine did what was asked."""
         return 200 <= self.status < 300

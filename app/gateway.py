@@ -86,7 +86,8 @@ class Gateway:
 
         Blocks until a managed engine is started, a slot is free and the engine answers. Raises
         GatewayError: the model is unknown, or every engine that serves it failed.
-        Whoever gets the reply closes it; what the call holds comes back then, exactly once.
+        Whoever gets the reply closes it. What the call holds comes back then, exactly once, or has
+        come back where the reply is complete: a client with its last byte finds it free.
         """
         while True:
             try:
@@ -105,6 +106,9 @@ class Gateway:
             held.callback(reply.close)
             if reply.successful:
                 self._used.touch(model)
+            if reply.complete:
+                return reply
+            if reply.successful:
                 held.callback(self._used.touch, model)  # what was loaded is so until the end
             return replace(reply, close=held.pop_all().close)
 

@@ -5,6 +5,8 @@ import threading
 from app.errors import GatewayError, Kind
 
 _BACK = 5  # s; until a gateway that is started again may answer
+_MOMENT = 0.1  # s; a client has its answer a moment before the place of its call is free
+_WAITING = 8  # threads at most, of those beside the ones for calls, wait so long
 
 
 class Places:
@@ -12,6 +14,7 @@ class Places:
 
     def __init__(self, count: int) -> None:
         self._free = threading.BoundedSemaphore(count)
+        self._waiting = threading.BoundedSemaphore(_WAITING)
         self.closed = False
 
     def close(self) -> None:
@@ -23,11 +26,20 @@ class Places:
         return not self.closed and self._free.acquire(blocking=False)
 
     def take(self) -> None:
-        """Take a place; never blocks, raises GatewayError where none is free."""
+        """Take a place; raises GatewayError where none is free, nor is a moment later."""
+        if self.try_take() or self._take_soon():
+            return
         if self.closed:
             raise stopping()
-        if not self.try_take():
-            raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
+        raise GatewayError(Kind.BUSY, "the gateway is answering as many calls as it can")
+
+    def _take_soon(self) -> bool:
+        if self.closed or not self._waiting.acquire(blocking=False):
+            return False
+        try:
+            return self._free.acquire(timeout=_MOMENT)
+        finally:
+            self._waiting.release()
 
     def give_back(self) -> None:
         """Give a place back that was taken."""

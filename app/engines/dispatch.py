@@ -28,6 +28,8 @@ class _StillLoading(GatewayError):
 def dispatch(engines: list[Engine], call: Call, departure: Departure) -> Reply:
     """The answer of one of the engines; whoever gets it closes it, which gives the slot back.
 
+    An answer that is complete has given it back.
+
     Blocks as the queue and ``EngineClient.send`` do. Raises GatewayError. A call that has reached
     an engine is not sent to another, except where the engine said that it is loading.
     """
@@ -81,6 +83,8 @@ def _through(engine: Engine, call: Call, departure: Departure, patient: bool) ->
             reply = _when_loaded(engine, client, call, departure, reply)
         if call.takes_slot and reply.successful:
             reply = counted(reply, call.record)
+        if reply.complete:
+            return reply
         held.callback(reply.close)
         return replace(reply, close=held.pop_all().close)
 
@@ -94,7 +98,7 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
         raise
     finally:
         call.record.answering += time.monotonic() - began
-    if isinstance(reply.pieces, list):
+    if reply.complete:
         engine.answered()
         return reply
     engine.health.hear()

@@ -59,7 +59,7 @@ def edges(answer: bytes) -> tuple[bytes, ...]:
 
 def counted(reply: Reply, record: Record) -> Reply:
     """The reply, whose counts get into the record: at once, those of a stream as it is closed."""
-    if isinstance(reply.pieces, list):
+    if reply.complete:
         record.count(*counts(edges(reply.body)))
         return reply
     tail = _Tail()

@@ -14,7 +14,8 @@ def page_of(url: str) -> MetricsPage:
     return MetricsPage(answer.body.decode())
 
 
-def settled(url: str) -> MetricsPage:
-    """The page once all calls are counted: a client has its answer a moment before."""
-    wait_until(lambda: page_of(url).value("loop_calls_in_flight") == 1, "all calls to end", 10)
+def settled(url: str, others: int = 0) -> MetricsPage:
+    """The page once it and ``others`` are all calls: a client has its answer a moment before."""
+    wait_until(lambda: page_of(url).value("loop_calls_in_flight") == 1 + others,
+               "all other calls to end", 10)
     return page_of(url)
