@@ -25,10 +25,10 @@ def wait_until_ready(process: Process, port: int, ask: Ask, limit: float) -> Non
     """
     until, pause = time.monotonic() + limit, _FIRST_LOOK
     while True:
+        how = process.ended()  # before the look: whoever took the port of one that ended is seen
         listener = process.listener(port)
         if listener is Listener.STRANGER:
             raise Stranger(f"another program listens on port {port}")
-        how = process.ended()
         if how:
             raise CannotStart(f"it {how}{_last_line(process)}")
         if listener is Listener.OURS and _is_ready(ask):
