@@ -71,7 +71,7 @@ class Record:
             self.completion_tokens = (self.completion_tokens or 0) + completion
 
     def server_timing(self) -> str:
-        """Where its time went, in the form of the header Server-Timing (w3.org/TR/server-timing)."""
+        """Where its time went, in the form of the header Server-Timing (W3C Server Timing)."""
         return (f"queue;dur={1000 * self.queue:.1f}, load;dur={1000 * self.load:.1f}, "
                 f"engine;dur={1000 * self.answering:.1f}")
 

@@ -45,7 +45,7 @@ class Prober:
         """Engines that have said nothing for an interval, and of ours only those without calls."""
         for unit in self._supervisor.units():
             if unit.loaded and unit.command.outdated():
-                self._supervisor.keep(unit, 0.0)  # whoever calls next gets the model as it is now
+                self._supervisor.release(unit)  # whoever calls next gets the model as it is now
         quiet_since = time.monotonic() - self._interval
         engines: list[Engine] = [engine for _, engine in self._fleet.attached()]
         engines += [u for u in self._supervisor.units() if u.loaded and not u.in_use]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -168,7 +169,7 @@ def test_unloading_waits_for_no_call(bench: Bench) -> None:
     command = bench.command("m")
     command.ready_at_once = True
     assert bench.call("m").result(10) == 200
-    bench.supervisor.keep(bench.unit("m"), 0.0)
+    bench.supervisor.keep(bench.unit("m"), 0.0, time.monotonic())
     assert bench.state("m", State.STOPPED)
     assert bench.call("m").result(10) == 200
     assert bench.unit("m").keep == 300.0
