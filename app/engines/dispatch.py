@@ -80,6 +80,7 @@ def _through(engine: Engine, call: Call, departure: Departure, patient: bool) ->
                 raise _StillLoading(Kind.ENGINE_NOT_READY, "the engine is loading its model")
             reply = _when_loaded(engine, client, call, departure, reply)
         if call.takes_slot and reply.successful:
+            engine.loading.over()
             reply = counted(reply, call.record)
         held.callback(reply.close)
         return replace(reply, close=held.pop_all().close)
