@@ -162,7 +162,7 @@ def test_a_kept_connection_that_dies_late_is_an_error(engine: RawEngine, step: S
 
 @DIES
 def test_a_late_second_try_is_no_third(engine: RawEngine, step: Step) -> None:
-    """The first try ends soon and the second late: the call has been sent twice, and that is all."""
+    """The first try ends soon and the second late: the call is sent twice, and that is all."""
     assert failing(after(engine, [reply()], step, [pause(0.6), step], reply())) == WITHOUT_A_WORD
     assert connections(engine) == [1, 1, 2]
 
