@@ -212,7 +212,7 @@ class Gateway:
         """Let the model stay loaded for so long after its last call, None: for the usual time.
 
         0 is until its running calls have ended, inf for ever. ``began`` is when the request did
-        that says so: where ``unload`` came after it, that counts.
+        that says so: where ``unload`` came after it, managed engines end all the same.
         """
         if seconds is None:
             self._used.forget_keep_alive(model)
