@@ -212,10 +212,11 @@ class Gateway:
         """Bytes that managed engines may take together (None: no bound), and that they take."""
         return self._supervisor.budget, self._supervisor.memory_used()
 
-    def keep(self, model: str, seconds: float | None) -> None:
+    def keep(self, model: str, seconds: float | None, began: float) -> None:
         """Let the model stay loaded for so long after its last call, None: for the usual time.
 
-        0 is until its running calls have ended, inf for ever.
+        0 is until its running calls have ended, inf for ever. ``began`` is when the request did
+        that says so: where ``unload`` came after it, managed engines end all the same.
         """
         if seconds is None:
             self._used.forget_keep_alive(model)
@@ -223,7 +224,14 @@ class Gateway:
             self._used.touch(model, seconds)
         for engine in self._routes.fleet.engines(model):
             if isinstance(engine, Unit):
-                self._supervisor.keep(engine, seconds)
+                self._supervisor.keep(engine, seconds, began)
+
+    def unload(self, model: str) -> None:
+        """Let the model be loaded no more once its running calls have ended, pinned or not."""
+        self._used.touch(model, 0)
+        for engine in self._routes.fleet.engines(model):
+            if isinstance(engine, Unit):
+                self._supervisor.release(engine)
 
     @staticmethod
     def _default_model(routes: Routes) -> str:

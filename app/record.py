@@ -70,6 +70,11 @@ class Record:
         if completion is not None:
             self.completion_tokens = (self.completion_tokens or 0) + completion
 
+    def server_timing(self) -> str:
+        """Where its time went, in the form of the header Server-Timing (W3C Server Timing)."""
+        return (f"queue;dur={1000 * self.queue:.1f}, load;dur={1000 * self.load:.1f}, "
+                f"engine;dur={1000 * self.answering:.1f}")
+
     def end(self) -> None:
         """The exchange is over, and what it was is settled."""
         self.total = time.monotonic() - self.began

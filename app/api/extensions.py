@@ -49,7 +49,7 @@ class Extensions:
 
     priority: Priority = Priority.NORMAL
     session: str | None = None
-    top_k: float | None = None
+    top_k: int | None = None
 
 
 NONE = Extensions()
@@ -69,8 +69,11 @@ def taken_out(fields: Fields) -> tuple[Fields, Extensions]:
     """The fields without the three, and what these say; they have been checked.
 
     ``x_juno_top_k`` stays as ``top_k`` where there is none: 0 is for engines, too, "all tokens".
+    5.0 is 5, as not every engine takes it for a whole number.
     """
-    found = Extensions(priority(fields.get(_PRIORITY)), fields.get(_SESSION), fields.get(_TOP_K))
+    top_k = fields.get(_TOP_K)
+    found = Extensions(priority(fields.get(_PRIORITY)), fields.get(_SESSION),
+                       None if top_k is None else int(top_k))
     kept = {name: value for name, value in fields.items() if name not in _NAMES}
     if found.top_k is not None and kept.get("top_k") is None:
         kept["top_k"] = found.top_k

@@ -10,6 +10,7 @@ from app.catalog.facts import FactsCache
 from app.catalog.manifest import Entry
 from app.catalog.model_facts import projector_of
 from app.catalog.registry import Registry
+from app.catalog.signature import Signature, signature
 from app.engine_facts import LLAMA_SERVER
 from app.engines.client import EngineClient
 from app.engines.context import memory_of
@@ -58,10 +59,17 @@ class EngineCommand:
         self._around = around
         self._limits = limits_of(settings)
         self._started: Entry | None = None
+        self._files: list[Signature | None] = []
 
     def outdated(self) -> bool:
-        """Whether the model has been removed or replaced since the last start."""
-        return self._around.registry.find(self._model) != self._started
+        """Whether the model has been removed or replaced, or a file of it, since the last start.
+
+        A file that is not there is no other one: the engine may be all that is left of it.
+        """
+        entry = self._around.registry.find(self._model)
+        if entry is None or entry != self._started:
+            return True
+        return any(now and now != then for now, then in zip(_signatures(entry), self._files))
 
     def memory(self) -> int:
         """Bytes that the engine will take, estimated; 0 for a model that is gone."""
@@ -75,7 +83,7 @@ class EngineCommand:
         entry = self._around.registry.find(self._model)
         if entry is None:
             raise CannotStart("the model is no longer in the registry")
-        self._started = entry
+        self._started, self._files = entry, _signatures(entry)
         log = self._around.home / FOLDER / f"{entry.directory.name}.log"
         line = filled(self._template(entry), entry, port, self.slots)
         directory = ROOT if self._settings.command == BUILTIN else None  # where its module is found
@@ -101,6 +109,11 @@ class EngineCommand:
         if self._settings.command != BUILTIN:
             return self._settings.command
         return (*_BUILTIN, *_PROJECTOR) if projector_of(entry) else _BUILTIN
+
+
+def _signatures(entry: Entry) -> list[Signature | None]:
+    """Which files the model has now."""
+    return [signature(entry.directory / file.path) for file in entry.files]
 
 
 def filled(template: Sequence[str], entry: Entry, port: int, slots: int) -> list[str]:

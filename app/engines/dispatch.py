@@ -82,6 +82,7 @@ def _through(engine: Engine, call: Call, departure: Departure, patient: bool) ->
                 raise _StillLoading(Kind.ENGINE_NOT_READY, "the engine is loading its model")
             reply = _when_loaded(engine, client, call, departure, reply)
         if call.takes_slot and reply.successful:
+            engine.loading.over()
             reply = counted(reply, call.record)
         if reply.complete:
             return reply

@@ -42,6 +42,8 @@ class Lifecycle:
             life.restarts += life.state is State.FAILED
             life.state, life.wanted, life.abandoned = State.STARTING, False, False
             life.starts += 1
+        if unit.kept == 0:  # that was until the end of calls which have ended with a process
+            unit.forget_keep()
         unit.admission.move(Gate.LOADING)
         threading.Thread(target=self._live, args=(unit,), name="engine", daemon=True).start()
 
@@ -214,5 +216,5 @@ class Lifecycle:
         for client in clients:
             if client:
                 client.close()
-        unit.kept = None
+        unit.forget_keep()
         self._notice()

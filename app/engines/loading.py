@@ -57,6 +57,23 @@ class Loading:
         finally:
             departure.detach()
 
+    def hear(self, status: int, body: bytes) -> None:
+        """What its /health has said to somebody who asked beside all calls.
+
+        A 503 that speaks of something else says nothing of loading.
+        """
+        if status != 503:
+            self.over()
+        elif _SAID.search(message(body)):
+            with self._lock:
+                self.since = self.since or time.monotonic()
+
+    def over(self) -> None:
+        """It loads no more, or is gone; costs next to nothing where that is known."""
+        if self.since is not None:
+            with self._lock:
+                self.since = None
+
     def deadline(self) -> float:
         """Until when a call that begins now may wait."""
         return time.monotonic() + self._limit

@@ -46,7 +46,7 @@ class Command(Protocol):
         """Bytes that the engine will take, estimated."""
 
     def outdated(self) -> bool:
-        """Whether the model has been removed or replaced since the last start."""
+        """Whether the model, or a file of it, has been removed or replaced since the last start."""
 
     def start(self, port: int) -> Process:
         """The process, just started; raises CannotStart."""

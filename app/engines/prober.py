@@ -10,7 +10,7 @@ from app.engines.engine import Attached, Engine
 from app.engines.fleet import Fleet
 from app.engines.supervisor import Supervisor
 from app.engines.unit import Unit
-from app.errors import GatewayError
+from app.errors import GatewayError, Kind
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Prober:
         """Engines that have said nothing for an interval, and of ours only those without calls."""
         for unit in self._supervisor.units():
             if unit.loaded and unit.command.outdated():
-                self._supervisor.keep(unit, 0.0)  # whoever calls next gets the model as it is now
+                self._supervisor.release(unit)  # whoever calls next gets the model as it is now
         quiet_since = time.monotonic() - self._interval
         engines: list[Engine] = [engine for _, engine in self._fleet.attached()]
         engines += [u for u in self._supervisor.units() if u.loaded and not u.in_use]
@@ -66,11 +66,15 @@ class Prober:
 
 def _problem(engine: Engine) -> str | None:
     try:
-        status, _ = engine.ask("/health")
+        status, body = engine.ask("/health")
     except GatewayError as error:
+        if error.kind is not Kind.ENGINE_TIMEOUT:  # some do not answer while they load
+            engine.loading.over()
         return error.message
-    if isinstance(engine, Attached) and status == 503:  # it loads, or is busy: it is there
-        return None
+    if isinstance(engine, Attached):
+        engine.loading.hear(status, body)
+        if status == 503:  # it loads, or is busy: it is there
+            return None
     return f"its /health answered {status}" if status >= 500 else None
 
 

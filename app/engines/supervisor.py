@@ -69,14 +69,24 @@ class Supervisor:
         unit.life.wanted = True
         self._notice()
 
-    def keep(self, unit: Unit, seconds: float | None) -> None:
+    def keep(self, unit: Unit, seconds: float | None, began: float) -> None:
         """Let the unit stay for so long after its last call, None: for the usual time.
 
-        0 is until its calls have ended.
+        0 is until its calls have ended. A request that ``began`` before the unit was released has
+        no say.
         """
-        if unit.kept != seconds:
-            unit.kept = seconds
+        if unit.released is not None and began < unit.released:
+            return
+        changed = unit.kept != seconds or unit.released is not None
+        unit.kept, unit.released = seconds, None
+        if changed:
             self._notice()
+
+    def release(self, unit: Unit) -> None:
+        """Let the unit end as soon as no call needs it, pinned or not; the next call starts it."""
+        unit.life.wanted = False
+        unit.kept, unit.released = 0.0, self._clock()
+        self._notice()
 
     def claim(self, wanted: Callable[[UnitKey], bool]) -> None:
         """Let those of these units serve on that were to end and have not yet."""

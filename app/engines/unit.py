@@ -74,6 +74,7 @@ class Unit:
         self.loading = Loading(self.ask, command.start_timeout)
         self.props = PropsCache(self.ask_soon, command.kind)
         self.kept: float | None = None  # s to stay without a call, None for the usual time
+        self.released: float | None = None  # since when it is to end, pinned or not
         self.life = Life()
         self._keep_alive = keep_alive
         self._hear = hear
@@ -101,8 +102,8 @@ class Unit:
 
     @property
     def pinned(self) -> bool:
-        """Whether it is never stopped."""
-        return self.command.pinned and not self.admission.retired
+        """Whether it is not stopped for idleness nor for others."""
+        return self.command.pinned and not self.admission.retired and self.released is None
 
     @property
     def in_use(self) -> bool:
@@ -127,6 +128,10 @@ class Unit:
             return False
         waited_for = self.admission.demand().waiting or self.admission.owed_since is not None
         return self.life.wanted or bool(waited_for)
+
+    def forget_keep(self) -> None:
+        """It stays for as long as is usual, whatever was said."""
+        self.kept = self.released = None
 
     def require(self) -> None:
         """Raise GatewayError within the pause after a failure, unless that is short."""

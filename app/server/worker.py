@@ -24,6 +24,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from app import jsontext
 from app.client_socket import ClientSocket
+from app.record import Record
 from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
 
@@ -235,7 +236,7 @@ def _answer(status: str, reason: str, path: str) -> bytes:
     body = jsontext.encode({"error": message if path.startswith("/api/") else error})
     head = (
         f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        f"Server-Timing: {Record().server_timing()}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode("ascii") + body
 

@@ -48,7 +48,7 @@ class Recording:
     def call(self, call: Call) -> Reply:
         """A chat completion without a word."""
         self.calls.append(call)
-        body = b'{"choices":[{"index":0,"message":{},"finish_reason":"stop"}]}'
+        body = b'{"choices":[{"index":0,"message":{"content":""},"finish_reason":"stop"}]}'
         return Reply.whole(200, [("Content-Type", "application/json")], body)
 
 

@@ -124,6 +124,17 @@ def test_sampling_and_extension_fields_are_taken_together(recorded: Recorded) ->
     assert call_of(recorded).priority is Priority.NORMAL
 
 
+@pytest.mark.parametrize("fields", [
+    {"sampling": {"topK": 5.0, "maxTokens": 9.0}},
+    {"sampling": {"maxTokens": 9e0}, "x_juno_top_k": 5.0}], ids=["sampling", "beside"])
+@pytest.mark.parametrize("path", [WHOLE, STREAM])
+def test_whole_numbers_reach_the_engine_as_such(
+        recorded: Recorded, path: str, fields: dict[str, Any]) -> None:
+    """Though they are written as 5.0: some engines take only a 5."""
+    raw = call_of(recorded, path, **fields).body.raw
+    assert b'"top_k":5,' in raw and b'"max_tokens":9,' in raw
+
+
 @pytest.mark.parametrize("given", ["550e8400-e29b-41d4-a716-446655440000", "r 1", "北" * 256])
 def test_an_answer_repeats_its_request(recorded: Recorded, given: str) -> None:
     """The id as it was given; the name of the model too."""

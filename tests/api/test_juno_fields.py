@@ -119,6 +119,18 @@ def test_a_session_is_any_text(
     assert call_of(recorded, PATHS[0], x_juno_session_id=session).session == session
 
 
+@pytest.mark.parametrize(("value", "top_k"), [
+    ("5.0", 5), ("5e0", 5), ("0.0", 0), ("-0", 0), ("-0.0", 0), ("1e3", 1000), ("7", 7)])
+@pytest.mark.parametrize("path", [path for path in PATHS if "inference" not in path])
+def test_a_whole_number_reaches_the_engine_as_one(
+        recorded: Recorded, path: str, value: str, top_k: int) -> None:
+    """However it is written."""
+    client, calls = recorded
+    body = json.dumps(FIELDS)[:-1] + f', "x_juno_top_k": {value}}}'
+    assert client.post(path, data=body).status_code == 200
+    assert calls.pop().body.raw.endswith(f'"top_k":{top_k}}}'.encode())
+
+
 LIMIT = "max_completion_tokens"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 from tests.fakes.raw_engine import Exchange, Step
@@ -58,6 +59,11 @@ def mark(event: threading.Event) -> Step:
 def hold(event: threading.Event) -> Step:
     """Go on only after the test says so, or never when the peer leaves first."""
     return lambda exchange: exchange.wait(event)
+
+
+def pause(seconds: float) -> Step:
+    """Say nothing for so long."""
+    return lambda exchange: time.sleep(seconds)
 
 
 def silence(exchange: Exchange) -> None:

@@ -17,10 +17,11 @@ def chat_body(fields: Fields, beside: Extensions) -> Fields:
     """The body of a chat with these messages, without a model.
 
     ``fields`` have been checked; what ``sampling`` says comes before what stood ``beside`` it.
+    Whole numbers are written as such, 5.0 too.
     """
     given = _sampling(fields)
     body = {"messages": fields["messages"], **_drawing(given, beside.top_k),
-            "max_tokens": given.get("maxTokens", _MAX_TOKENS)}
+            "max_tokens": int(given.get("maxTokens", _MAX_TOKENS))}
     if "repetitionPenalty" in given:
         body["repeat_penalty"] = given["repetitionPenalty"]
     return body
@@ -32,7 +33,7 @@ def priority(fields: Fields, beside: Extensions) -> Priority:
     return extensions.priority(name) if name else beside.priority
 
 
-def _drawing(given: Fields, top_k: float | None) -> Fields:
+def _drawing(given: Fields, top_k: int | None) -> Fields:
     """How the next token is drawn.
 
     The likeliest one is what engines take at a temperature of 0, whatever the two others say; some
@@ -43,7 +44,7 @@ def _drawing(given: Fields, top_k: float | None) -> Fields:
     return {
         "temperature": given.get("temperature", _TEMPERATURE),
         "top_p": given.get("topP", _TOP_P),
-        "top_k": given.get("topK", _TOP_K if top_k is None else top_k),
+        "top_k": int(given.get("topK", _TOP_K if top_k is None else top_k)),
     }
 
 

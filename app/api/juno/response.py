@@ -10,7 +10,13 @@ from app.errors import GatewayError, Kind
 
 Fields = dict[str, Any]
 _DONE = b"[DONE]"
-_REASONS = ("length", "error")  # of an engine's, those that Juno knows by the same word
+_SHOWN = 60  # characters of what an engine says
+# Why an engine says that its answer is over, in Juno's words. Calls of tools, which nobody has
+# offered, end a turn as any other; what a filter has cut is no whole answer.
+_REASONS = {"stop": "stop", "tool_calls": "stop", "function_call": "stop", "length": "length",
+            "content_filter": "error", "error": "error"}
+# What a message without a content may say in its place.
+_INSTEAD = ("reasoning_content", "reasoning", "tool_calls", "function_call", "refusal")
 
 
 class Said(NamedTuple):
@@ -24,15 +30,15 @@ def answer(document: bytes, request_id: str) -> Fields:
     """What answers /v1/inference, made of a whole chat completion.
 
     ``tokenCount`` and ``promptTokenCount`` are null where the engine did not count. Raises
-    GatewayError.
+    GatewayError: it is no chat completion, has no text, or does not say why it ends.
     """
-    found = _completion(document)
-    said = _said(found)
+    found = _object(document, "an answer")
+    said = _completed(found)
     return {
         "requestId": request_id, "text": said.text,
         "tokenCount": _count(found, "completion_tokens"),
         "promptTokenCount": _count(found, "prompt_tokens"),
-        "finishReason": said.reason or "stop",
+        "finishReason": said.reason,
     }
 
 
@@ -40,7 +46,7 @@ def streamed(pieces: Iterable[bytes]) -> Iterator[Said]:
     """What the chunks of an event stream say, up to its end.
 
     Raises what the pieces raise, and GatewayError: the engine reports an error, sends what nobody
-    can read, or does not say that its answer is over.
+    can read, or does not say why its answer is over.
     """
     parser = EventParser(error_lines=True)
     for piece in pieces:
@@ -51,8 +57,7 @@ def streamed(pieces: Iterable[bytes]) -> Iterator[Said]:
 
 def at_once(pieces: Iterable[bytes]) -> Iterator[Said]:
     """What an engine says that was asked for a stream and sends a whole completion."""
-    said = _said(_completion(b"".join(pieces)))
-    yield Said(said.text, said.reason or "stop")
+    yield _completed(_object(b"".join(pieces), "an answer"))
 
 
 def events(said: Iterable[Said], request_id: str) -> Iterator[Fields]:
@@ -87,14 +92,24 @@ def _heard(data: bytes) -> Said:
     bare = data.strip()
     if not bare:
         return Said()
-    return Said(reason="stop") if bare == _DONE else _said(_object(bare, "an event"))
+    if bare == _DONE:
+        raise _unreadable("an end without a finish_reason")
+    choice = _first_choice(_object(bare, "an event"))
+    return Said(_text(choice.get("delta", choice.get("message"))), _reason(choice))
 
 
-def _completion(document: bytes) -> Fields:
-    found = _object(document, "an answer")
-    if not isinstance(found.get("choices"), list):
+def _completed(found: Fields) -> Said:
+    """What a whole completion says."""
+    choice = _first_choice(found)
+    message = choice.get("message")
+    if not isinstance(message, dict):
         raise _unreadable("an answer that is no chat completion")
-    return found
+    if message.get("content") is None and not any(map(message.get, _INSTEAD)):
+        raise _unreadable("an answer without a text")
+    said = Said(_text(message), _reason(choice))
+    if not said.reason:
+        raise _unreadable("an answer without a finish_reason")
+    return said
 
 
 def _object(data: bytes, what: str) -> Fields:
@@ -115,20 +130,30 @@ def _unreadable(what: str) -> GatewayError:
     return GatewayError(Kind.UPSTREAM_ERROR, f"the engine sent {what}")
 
 
-def _said(found: Fields) -> Said:
-    """The first choice's part; calls of tools and thoughts are none of Juno's text."""
+def _first_choice(found: Fields) -> Fields:
+    """The choice that is told; one that says nothing where there is none."""
     choices = found.get("choices")
     for choice in choices if isinstance(choices, list) else ():
         if isinstance(choice, dict) and not choice.get("index"):
-            part = choice.get("delta", choice.get("message"))
-            text = part.get("content") if isinstance(part, dict) else None
-            return Said(text if isinstance(text, str) else "", _reason(choice))
-    return Said()
+            return choice
+    return {}
+
+
+def _text(part: Any) -> str:
+    """The content of a message or of a piece of one; calls of tools and thoughts are none of it."""
+    text = part.get("content") if isinstance(part, dict) else None
+    if not isinstance(text, (str, type(None))):
+        raise _unreadable("a content that is no text")
+    return text or ""
 
 
 def _reason(choice: Fields) -> str:
     word = choice.get("finish_reason")
-    return "" if not word else word if word in _REASONS else "stop"
+    if not word:
+        return ""
+    if not isinstance(word, str) or word not in _REASONS:
+        raise _unreadable(f"an unknown finish_reason: {json.dumps(word)[:_SHOWN]}")
+    return _REASONS[word]
 
 
 def _count(found: Fields, name: str) -> int | None:

@@ -42,7 +42,7 @@ def embed() -> Response:
     sender = Sender(target)
     loaded = time.monotonic()
     vectors, tokens = _vectors(inputs, fields, target, sender) if inputs else ([], 0)
-    services().gateway.keep(target.name, keep)
+    _hold(target, keep, inputs)
     units = [_unit(vector[:size]) for vector in vectors]
     found: dict[str, Any] = {"model": target.asked, "embeddings": units}
     if inputs:
@@ -60,7 +60,7 @@ def embeddings() -> Response:
     keep = _keep(fields, prompt)
     target = ready(target) if prompt else target
     vectors, _ = _vectors([prompt], fields, target, Sender(target)) if prompt else ([[]], 0)
-    services().gateway.keep(target.name, keep)
+    _hold(target, keep, prompt)
     return json_response({"embedding": vectors[0]}, JSON)
 
 
@@ -150,3 +150,12 @@ def _keep(fields: dict[str, Any], asked: list[str] | str) -> float | None:
     if keep == 0 and not asked:
         require(Scope.ADMIN)
     return keep
+
+
+def _hold(target: Target, keep: float | None, asked: list[str] | str) -> None:
+    """Let the model stay for so long, or be unloaded."""
+    gateway = services().gateway
+    if keep == 0 and not asked:
+        gateway.unload(target.name)
+    else:
+        gateway.keep(target.name, keep, record().began)

@@ -18,6 +18,7 @@ from app.api.ollama.request import keep_alive, probabilities
 from app.api.ollama.request.fields import flag, objects, text
 from app.api.ollama.sending import Sender
 from app.api.ollama.target import Target, ready, target_of
+from app.api.recording import record
 from app.api.security import require
 from app.keys import Scope
 
@@ -77,7 +78,8 @@ def _may_hold_thoughts(fields: dict[str, Any], target: Target) -> bool:
 
 def _kept(response: Response, target: Target, keep: float | None) -> Response:
     """The response, at whose end the time begins for which the model stays loaded."""
-    response.call_on_close(partial(services().gateway.keep, target.name, keep))
+    began = record().began
+    response.call_on_close(partial(services().gateway.keep, target.name, keep, began))
     return response
 
 
@@ -89,9 +91,10 @@ def _loaded(target: Target, keep: float | None, said: dict[str, Any]) -> Respons
     """
     if keep != 0:
         Sender(target).require_engine()
+        services().gateway.keep(target.name, keep, record().began)
     else:
         require(Scope.ADMIN)
-    services().gateway.keep(target.name, keep)
+        services().gateway.unload(target.name)
     now = datetime.now(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
     reason = "unload" if keep == 0 else "load"
     return json_response(

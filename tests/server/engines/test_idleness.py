@@ -12,7 +12,7 @@ from tests.fakes.raw_client import RawAnswer
 from tests.fakes.registry_home import LLAMA
 from tests.server.calls import post
 from tests.server.engines.calling import (
-    EMBED, GENERATE, OLLAMA, body, chat, ollama, streams_whole, succeeds, together, unload,
+    EMBED, GENERATE, OLLAMA, body, chat, ollama, streams_whole, succeeds, together,
 )
 from tests.server.engines.conftest import Start
 from tests.server.engines.managed_gateway import ManagedGateway, engine
@@ -98,9 +98,8 @@ def test_a_request_may_say_for_ever(gateway: ManagedGateway, model: str) -> None
 
 
 def test_a_pinned_engine_stays(gateway: ManagedGateway) -> None:
-    """It is not stopped for idleness, nor by a request."""
-    succeeds(chat(gateway.url, "pinned"))
-    assert unload(gateway.url, "pinned").status == 200
+    """It is not stopped for idleness, nor by an answer that is to be its last."""
+    succeeds(ollama(gateway.url, "pinned", keep_alive=0))
     outlives_others(gateway, "pinned")
     assert gateway.engine("pinned")["idle_until"] is None
 

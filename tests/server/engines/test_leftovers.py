@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -25,6 +26,7 @@ sleep 1000 &
 "$@"
 """
 MODELS = ["plain", "deaf", "script", "family"]
+AT_ONCE = 8.0  # seconds; a second until the master is missed, two for engines that ignore SIGTERM
 
 
 def entries(directory: Path) -> list[object]:
@@ -94,6 +96,16 @@ def test_nothing_outlives_the_gateway(
     end(gateway)
     wait_until_gone(family)
     wait_until(lambda: not gateway.family(), "the end of all")
+
+
+def test_a_worker_does_not_outlive_its_master(gateway: ManagedGateway) -> None:
+    """Though a call runs that would go on for long: all ends at once, and the port is free."""
+    family = everything(gateway)
+    with streaming(gateway.url, "plain", "silent:1") as waiting:
+        gateway.kill()
+        assert waiting.answer.whole().cut
+        wait_until(lambda: not set(family) & set(gateway.family()), "the end of all", AT_ONCE)
+        socket.create_server(("127.0.0.1", gateway.port)).close()
 
 
 def test_a_stop_is_no_failure(tmp_path: Path) -> None:

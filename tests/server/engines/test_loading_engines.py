@@ -12,9 +12,9 @@ from tests.fakes.engine_steps import JSON_TYPE, reply
 from tests.fakes.processes import wait_until
 from tests.fakes.raw_engine import Exchange, RawEngine
 from tests.fakes.stream_steps import DONE, STOP, ev, stream
-from tests.server.calls import openai_error
+from tests.server.calls import get, openai_error
 from tests.server.engines.calling import (
-    chat, crowd, ollama, retry_after, streams_whole, succeeds, together,
+    PS, chat, crowd, ollama, retry_after, streams_whole, succeeds, together,
 )
 from tests.server.engines.conftest import Start
 from tests.server.engines.managed_gateway import ManagedGateway
@@ -52,17 +52,18 @@ class LoadingEngine(RawEngine):
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[dict[str, RawEngine]]:
-    """One engine that loads, one that never ends loading, one that is ready, one that is full."""
-    with LoadingEngine() as loading, LoadingEngine() as endless, \
-            RawEngine(reply()) as ready, RawEngine(reply()) as full:
-        yield {"loading": loading, "endless": endless, "ready": ready, "full": full}
+    """Engines that load, of which one never ends, one that is ready, one that is full."""
+    with LoadingEngine() as loading, LoadingEngine() as endless, LoadingEngine() as quiet, \
+            LoadingEngine() as late, RawEngine(reply()) as ready, RawEngine(reply()) as full:
+        yield {"loading": loading, "endless": endless, "quiet": quiet, "late": late,
+               "ready": ready, "full": full}
 
 
 @pytest.fixture(scope="module")
 def gateway(start: Start, engines: dict[str, RawEngine]) -> ManagedGateway:
-    """A gateway that waits a second for the endless one, and long for the others."""
-    return start([{"url": engine.url, "models": [name],
-                   "start-timeout": "1s" if name == "endless" else "1m"}
+    """A gateway that waits a moment for two of them, and long for the others."""
+    limits = {"endless": "1s", "late": "300ms"}
+    return start([{"url": engine.url, "models": [name], "start-timeout": limits.get(name, "1m")}
                   for name, engine in engines.items()], **{"probe-interval": "200ms"})
 
 
@@ -84,6 +85,41 @@ def test_calls_wait_until_it_is_loaded(
         succeeds(native.result())
         assert streams_whole(streamed.result()) == ["a"]
     assert state(gateway, "loading") == "ready"
+
+
+def listed(gateway: ManagedGateway, kind: str) -> list[str]:
+    """The names in one list of GET /api/ps."""
+    return [each["name"] for each in get(gateway.url, PS).json().get(kind, [])]
+
+
+def test_what_loads_is_listed(gateway: ManagedGateway, engines: dict[str, RawEngine]) -> None:
+    """Whether a call waits for it or nobody has asked yet, and no longer than it loads."""
+    quiet = engines["quiet"]
+    assert isinstance(quiet, LoadingEngine)
+    wait_until(lambda: "quiet:latest" in listed(gateway, "loading"), "a probe to tell it")
+    assert state(gateway, "quiet") == "loading" and not quiet.refused
+    assert get(gateway.url, "/v1/models/quiet").json()["status"]["value"] == "loading"
+    with crowd(gateway.url) as calls:
+        waiting = calls.chat("quiet")
+        wait_until(lambda: quiet.refused, "the call")
+        assert "quiet:latest" in listed(gateway, "loading")
+        assert "quiet:latest" not in listed(gateway, "models")
+        quiet.loaded.set()
+        succeeds(waiting.result())
+    wait_until(lambda: "quiet:latest" in listed(gateway, "models"), "a look at its use")
+    assert "quiet:latest" not in listed(gateway, "loading")
+
+
+def test_the_end_of_loading_is_seen_without_a_call(
+        gateway: ManagedGateway, engines: dict[str, RawEngine]) -> None:
+    """Also where the calls that waited have all been given up."""
+    late = engines["late"]
+    assert isinstance(late, LoadingEngine)
+    assert chat(gateway.url, "late").status == 503
+    assert "late:latest" in listed(gateway, "loading")
+    late.loaded.set()
+    wait_until(lambda: state(gateway, "late") == "ready", "a probe to tell it")
+    assert "late:latest" not in str(get(gateway.url, PS).json())
 
 
 def state(gateway: ManagedGateway, model: str) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.fakes.raw_client import RawAnswer
+from tests.fakes.raw_client import RawAnswer, RawClient
 from tests.server.calls import post
 from tests.server.engines.calling import (
     EMBED, GENERATE, OLLAMA, body, chat, crowd, ollama, succeeds,
@@ -89,3 +89,21 @@ def test_errors_have_it_too(gateway: ManagedGateway, model: str, status: int) ->
         assert answer.status == status and times(answer).queue >= 0
     if model == "broken":
         assert times(answer).load >= 0
+
+
+NO_HTTP = {
+    400: b"hello\r\n\r\n",
+    414: b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+    417: b"POST /api/chat HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 1\r\n\r\nx",
+    431: b"GET /health HTTP/1.1\r\nHost: a\r\n" + b"Foo: a\r\n" * 5000 + b"\r\n",
+    501: b"POST /v1/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: tea\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("status", NO_HTTP)
+def test_what_is_no_http_has_it_too(gateway: ManagedGateway, status: int) -> None:
+    """What is refused before it is a request has spent no time anywhere."""
+    with RawClient(gateway.url) as client:
+        client.send(NO_HTTP[status])
+        answer = client.answer().whole()
+    assert answer.status == status and times(answer) == (0, 0, 0)

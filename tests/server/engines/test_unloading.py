@@ -6,7 +6,8 @@ import pytest
 
 from tests.server.calls import get, post
 from tests.server.engines.calling import (
-    EMBED, GENERATE, OLLAMA, PS, body, chat, crowd, streaming, streams_whole, succeeds, unload,
+    EMBED, GENERATE, OLLAMA, PS, body, chat, crowd, ollama, streaming, streams_whole, succeeds,
+    unload,
 )
 from tests.server.engines.conftest import Start
 from tests.server.engines.managed_gateway import ManagedGateway, engine
@@ -20,6 +21,8 @@ def gateway(start: Start) -> ManagedGateway:
     return start([
         engine(["by-generate", "by-chat"]), engine("again"), engine("early", "--load", "0.4"),
         engine([f"once-{number}" for number in range(len(ROUTES))]),
+        engine(["ollama", "not-loaded"]),
+        engine([f"pinned-{number}" for number in range(len(ROUTES))], pinned=True),
     ], **{"keep-alive": "1h"})
 
 
@@ -67,3 +70,43 @@ def test_unloading_what_is_starting(gateway: ManagedGateway) -> None:
         assert unload(gateway.url, "early").status == 200
         succeeds(waiting.result())
     gateway.journal.one("terminated", "early")
+
+
+def test_an_answer_that_began_before_keeps_nothing(gateway: ManagedGateway) -> None:
+    """The end of an Ollama stream does not bring the usual time back."""
+    gate = gateway.directory / "ollama.gate"
+    with crowd(gateway.url) as calls:
+        running = calls.ask(ollama, "ollama", f"until:{gate}", stream=True)
+        gateway.journal.one("begin", "ollama")
+        assert unload(gateway.url, "ollama").status == 200
+        gate.touch()
+        assert running.result().body.rstrip().endswith(b"}")
+    gateway.journal.one("terminated", "ollama")
+
+
+def test_unloading_what_is_not_loaded(gateway: ManagedGateway) -> None:
+    """Does not shorten the life of the engine that the next call starts."""
+    assert unload(gateway.url, "not-loaded").json()["done_reason"] == "unload"
+    for _ in range(2):
+        succeeds(chat(gateway.url, "not-loaded"))
+    found = gateway.engine("not-loaded")
+    assert (found["state"], found["starts"]) == ("ready", 1)
+
+
+@pytest.mark.parametrize(("number", "path"), list(enumerate(ROUTES)), ids=ROUTES)
+def test_a_pinned_engine_is_unloaded_too(
+        gateway: ManagedGateway, number: int, path: str) -> None:
+    """After the call that runs; the next one starts it again, and then it is pinned again."""
+    model = f"pinned-{number}"
+    gate = gateway.directory / f"{model}.gate"
+    with streaming(gateway.url, model, f"until:{gate}") as waiting:
+        assert unload(gateway.url, model, path).status == 200
+        assert gateway.engine(model)["state"] == "ready"
+        gate.touch()
+        assert len(streams_whole(waiting.answer)) == 3
+    gateway.journal.one("terminated", model)
+    assert gateway.wait_for_state(model, "stopped")["pid"] is None
+    succeeds(post(gateway.url, OLLAMA, body(model, stream=False, keep_alive=0)))
+    succeeds(chat(gateway.url, model))
+    found = gateway.engine(model)
+    assert (found["state"], found["starts"], found["idle_until"]) == ("ready", 2, None)

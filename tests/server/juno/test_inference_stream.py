@@ -68,6 +68,15 @@ def test_the_end_is_not_waited_for(patient: GatewayProcess, engine: RawEngine) -
     assert post(patient.url, WHOLE, HELLO).json()["text"] == "hi"
 
 
+@pytest.mark.parametrize("end", [DONE, chunk({}, "eos"), b""], ids=["done", "unknown", "none"])
+def test_an_end_without_a_known_reason_is_an_error(
+        gateway: GatewayProcess, engine: RawEngine, end: bytes) -> None:
+    """Nobody can say whether the answer is whole."""
+    engine.answer_with(stream("chunked", [ev("a"), end]))
+    text, error = failure(post(gateway.url, STREAM, HELLO))
+    assert (text, error["code"]) == ("a", "upstream_error")
+
+
 def test_an_engine_that_will_not_stream_is_told_as_one(
         gateway: GatewayProcess, engine: RawEngine) -> None:
     """A whole completion is one piece of text."""

@@ -18,7 +18,7 @@ from app.engines.failures import Limits
 from app.engines.hangup import Departure
 from app.errors import GatewayError, Kind
 from tests.fakes.engine_steps import (
-    COMPLETION, by_connection, chunks, close, head, mark, refusing_url, reply, reset, send,
+    COMPLETION, by_connection, chunks, close, head, mark, pause, refusing_url, reply, reset, send,
     silence, whole,
 )
 from tests.fakes.raw_engine import Exchange, RawEngine, Script, Step
@@ -154,6 +154,20 @@ def test_many_dead_connections_cost_nothing(engine: RawEngine) -> None:
 
 
 @DIES
+def test_a_kept_connection_that_dies_late_is_an_error(engine: RawEngine, step: Step) -> None:
+    """An engine that had the call for longer than half a second may have worked on it."""
+    assert failing(after(engine, [reply()], [pause(0.6), step], reply())) == WITHOUT_A_WORD
+    assert connections(engine) == [1, 1]
+
+
+@DIES
+def test_a_late_second_try_is_no_third(engine: RawEngine, step: Step) -> None:
+    """The first try ends soon and the second late: the call is sent twice, and that is all."""
+    assert failing(after(engine, [reply()], step, [pause(0.6), step], reply())) == WITHOUT_A_WORD
+    assert connections(engine) == [1, 1, 2]
+
+
+@DIES
 def test_a_new_connection_that_dies_is_an_error(engine: RawEngine, step: Step) -> None:
     """The engine may have seen the call, so it is not sent again."""
     assert failing(after(engine, [], step)) == WITHOUT_A_WORD
@@ -242,10 +256,8 @@ def test_silence_is_a_timeout(engine: RawEngine, before: list[Step], start: byte
 
 def test_the_limit_is_for_silence_not_for_the_whole_answer(engine: RawEngine) -> None:
     """An engine that keeps sending may take longer."""
-    def tick(exchange: Exchange) -> None:
-        threading.Event().wait(0.05)
-
-    engine.answer_with([send(head(200, CHUNKED)), *[tick, chunks(b"1")] * 12, chunks(b"")])
+    ticks = [pause(0.05), chunks(b"1")] * 12
+    engine.answer_with([send(head(200, CHUNKED)), *ticks, chunks(b"")])
     assert client(engine.url, read=0.5).send(CALL, Departure(None)).body == b"1" * 12
 
 

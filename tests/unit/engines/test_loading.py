@@ -93,6 +93,18 @@ def test_the_client_may_leave() -> None:
     assert isinstance(error, GatewayError) and error.kind is Kind.CLIENT_GONE
 
 
+def test_it_may_be_known_without_a_wait() -> None:
+    """By what somebody else has heard of it; who is only busy neither begins to load nor ends."""
+    loading = Loading(Engine(503).ask, 10)
+    busy = b'{"error":"no slot available"}'
+    for status, body, loads in ((503, busy, False), (503, LOADING, True), (503, busy, True),
+                                (503, LOADING, True), (200, b"", False), (503, LOADING, True)):
+        loading.hear(status, body)
+        assert (loading.since is not None) is loads
+    loading.over()
+    assert loading.since is None
+
+
 def test_a_crowd_asks_no_more_often_than_one() -> None:
     """Whoever waits beside others goes by their answer."""
     engine = Engine(503, 503, 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from app.engines.admission import Retired
@@ -91,8 +92,8 @@ def test_a_new_policy_counts_for_units_that_are_there(bench: Bench) -> None:
     """Their queue, their keep-alive and their bound."""
     ready(bench, "m")
     unit = bench.unit("m")
-    bench.supervisor.keep(unit, 0.5)
+    bench.supervisor.keep(unit, 0.5, time.monotonic())
     bench.replace_policy(keep_alive=77.0, memory_budget=9)
     assert (unit.keep, bench.supervisor.budget) == (0.5, 9)
-    bench.supervisor.keep(unit, None)
+    bench.supervisor.keep(unit, None, time.monotonic())
     assert unit.keep == 77.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -168,7 +169,7 @@ def test_unloading_waits_for_no_call(bench: Bench) -> None:
     command = bench.command("m")
     command.ready_at_once = True
     assert bench.call("m").result(10) == 200
-    bench.supervisor.keep(bench.unit("m"), 0.0)
+    bench.supervisor.keep(bench.unit("m"), 0.0, time.monotonic())
     assert bench.state("m", State.STOPPED)
     assert bench.call("m").result(10) == 200
     assert bench.unit("m").keep == 300.0
@@ -182,3 +183,17 @@ def test_a_pinned_engine_stays(bench: Bench) -> None:
     assert bench.call("p").result(10) == 200
     assert "of which pinned engines take" in error_of(bench.call("b")).message
     assert bench.unit("p").life.state is State.READY
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["from_before", "from_after"])
+def test_the_last_word_counts_of_a_pinned_engine(bench: Bench, later: bool) -> None:
+    """Once it is to end, a request that began before changes nothing, and a later one does."""
+    bench.command("p", pinned=True).ready_at_once = True
+    assert bench.call("p").result(10) == 200
+    unit, before = bench.unit("p"), time.monotonic()
+    with bench.running("p"):
+        bench.supervisor.release(unit)
+        assert not unit.pinned and unit.life.state is State.READY
+        bench.supervisor.keep(unit, None, time.monotonic() if later else before)
+    assert bench.state("p", State.READY if later else State.STOPPED)
+    assert settles(lambda: unit.pinned)

@@ -14,6 +14,9 @@ from tests.fakes.stream_steps import DONE, STOP, chunk, data, ev
 
 LENGTH = chunk({}, "length")
 CUT = "the engine ended its answer before it was complete"
+NO_COMPLETION = "the engine sent an answer that is no chat completion"
+NO_REASON = "the engine sent an end without a finish_reason"
+HI = {"content": "hi"}
 
 
 def completion(message: Any, finish: Any = "stop", **fields: Any) -> bytes:
@@ -38,9 +41,9 @@ def told(*pieces: bytes) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("message", "text"), [
-    ({"content": "hi 北😀"}, "hi 北😀"), ({"content": ""}, ""), ({"content": None}, ""), ({}, ""),
-    (None, ""), ("hi", ""), ({"content": [{"type": "text", "text": "x"}]}, ""),
+    ({"content": "hi 北😀"}, "hi 北😀"), ({"content": ""}, ""),
     ({"content": "x", "reasoning_content": "hm"}, "x"),
+    ({"content": None, "reasoning_content": "hm"}, ""), ({"reasoning": "hm"}, ""),
     ({"content": None, "tool_calls": [{"id": "c"}]}, ""), ({"refusal": "no"}, "")])
 def test_the_text_is_the_content(message: Any, text: str) -> None:
     """Whatever else an engine says is none."""
@@ -48,11 +51,26 @@ def test_the_text_is_the_content(message: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize(("finish", "reason"), [
-    ("stop", "stop"), ("length", "length"), ("tool_calls", "stop"), ("content_filter", "stop"),
-    ("error", "error"), ("eos", "stop"), (None, "stop"), (5, "stop"), (["length"], "stop")])
-def test_there_are_three_reasons(finish: Any, reason: str) -> None:
-    """Those that Juno does not know are an ordinary end."""
-    assert answer(completion({}, finish), "r")["finishReason"] == reason
+    ("stop", "stop"), ("length", "length"), ("tool_calls", "stop"), ("function_call", "stop"),
+    ("content_filter", "error"), ("error", "error")])
+def test_there_are_three_reasons(finish: str, reason: str) -> None:
+    """For all those that engines have, whole and in a stream."""
+    assert answer(completion(HI, finish), "r")["finishReason"] == reason
+    assert told(ev("a"), chunk({}, finish), DONE) == [token("a"), last(reason)]
+
+
+@pytest.mark.parametrize(("finish", "message"), [
+    ("eos", 'an unknown finish_reason: "eos"'), (5, "an unknown finish_reason: 5"),
+    (["length"], 'an unknown finish_reason: ["length"]'), (True, "an unknown finish_reason: true"),
+    ("x" * 99, f'an unknown finish_reason: "{"x" * 59}')], ids=range(5))
+def test_a_reason_that_nobody_knows_is_no_end(finish: Any, message: str) -> None:
+    """Whether the answer is whole, nobody can say."""
+    for attempt in (lambda: answer(completion(HI, finish), "r"),
+                    lambda: told(chunk({"content": "a"}, finish))):
+        with pytest.raises(GatewayError) as caught:
+            attempt()
+        assert caught.value.message == f"the engine sent {message}"
+    assert told(ev("a"), chunk({}, finish))[-1]["finishReason"] == "error"
 
 
 @pytest.mark.parametrize(("fields", "tokens", "prompt"), [
@@ -63,13 +81,13 @@ def test_there_are_three_reasons(finish: Any, reason: str) -> None:
     ({"usage": {"prompt_tokens": "3", "completion_tokens": True}}, None, None)])
 def test_counts_are_the_engines(fields: dict[str, Any], tokens: Any, prompt: Any) -> None:
     """Nothing is counted here, or guessed."""
-    found = answer(completion({"content": "a b c"}, **fields), "r")
+    found = answer(completion(HI, **fields), "r")
     assert (found["tokenCount"], found["promptTokenCount"]) == (tokens, prompt)
 
 
 def test_an_answer_has_its_fields_in_order() -> None:
     """As Juno writes them."""
-    assert list(answer(completion({}), "r")) == [
+    assert list(answer(completion(HI), "r")) == [
         "requestId", "text", "tokenCount", "promptTokenCount", "finishReason"]
 
 
@@ -77,11 +95,19 @@ def test_an_answer_has_its_fields_in_order() -> None:
     (b"", "the engine sent an answer that is not JSON"),
     (b"hello", "the engine sent an answer that is not JSON"),
     (b"[]", "the engine sent an answer that is no JSON object"),
-    (b"{}", "the engine sent an answer that is no chat completion"),
-    (b'{"choices":{}}', "the engine sent an answer that is no chat completion"),
+    (b"{}", NO_COMPLETION),
+    *[(json.dumps({"choices": choices}).encode(), NO_COMPLETION) for choices in (
+        {}, [], [5], [{}], [{"message": None}], [{"message": "hi", "finish_reason": "stop"}],
+        [{"index": 1, "message": {"content": "x"}, "finish_reason": "stop"}])],
+    *[(completion(message), "the engine sent an answer without a text") for message in (
+        {}, {"content": None}, {"content": None, "tool_calls": [], "refusal": None})],
+    (completion({"content": [{"type": "text", "text": "x"}]}),
+     "the engine sent a content that is no text"),
+    *[(completion(HI, finish), "the engine sent an answer without a finish_reason")
+      for finish in (None, "")],
     (b'{"error":{"message":"boom"}}', "boom"), (b'{"error":"boom"}', "boom"),
     (b'{"error":{"code":1}}', "the engine reported an error"),
-    (b"[" * 100_000, "the engine sent an answer that is not JSON")], ids=range(9))
+    (b"[" * 100_000, "the engine sent an answer that is not JSON")], ids=range(21))
 def test_what_is_no_answer_is_the_engines_fault(document: bytes, message: str) -> None:
     """It never looks like an empty one."""
     for attempt in (lambda: answer(document, "r"), lambda: list(at_once(iter([document])))):
@@ -96,9 +122,7 @@ STREAMS: dict[str, tuple[list[bytes], list[str], str]] = {
     "length": ([ev("a"), LENGTH, DONE], ["a"], "length"),
     "reason_with_text": ([ev("a"), chunk({"content": "b"}, "stop")], ["a", "b"], "stop"),
     "no_done": ([ev("a"), STOP], ["a"], "stop"),
-    "no_reason": ([ev("a"), DONE], ["a"], "stop"),
     "no_text": ([STOP, DONE], [], "stop"),
-    "nothing_but_done": ([DONE], [], "stop"),
     "reason_twice": ([ev("a"), LENGTH, STOP, DONE], ["a"], "length"),
     "text_behind": ([ev("a"), STOP, ev("b"), DONE], ["a"], "stop"),
     "tools": ([chunk({"tool_calls": [{"index": 0}]}), chunk({}, "tool_calls")], [], "stop"),
@@ -108,7 +132,6 @@ STREAMS: dict[str, tuple[list[bytes], list[str], str]] = {
     "noise": ([b": ping\n\n", b"event: message\nid: 7\n", ev("a"), data({}), STOP], ["a"], "stop"),
     "engine_says_error": ([ev("a"), chunk({}, "error")], ["a"], "error"),
     "last_event_open": ([ev("a"), STOP[:-1]], ["a"], "stop"),
-    "done_open": ([ev("a"), b"data: [DONE]"], ["a"], "stop"),
     "null_delta": ([data({"choices": [{"delta": None}]}), ev("a"), STOP], ["a"], "stop"),
 }
 
@@ -136,12 +159,14 @@ def failing(*pieces: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize(("pieces", "message"), [
     ([], CUT), ([b": ping\n\n"], CUT), ([b"data: "], CUT), ([b"dat"], CUT),
+    ([DONE], NO_REASON), ([b"data: [DONE]"], NO_REASON),
+    ([chunk({"content": ["b"]}), STOP], "the engine sent a content that is no text"),
     ([ev("b")[:20]], "the engine sent an event that is not JSON"),
     ([data({"error": {"code": 500, "message": "boom"}}), STOP, DONE], "boom"),
     ([data({"error": "boom"})], "boom"), ([b'error: {"message":"boom"}\n\n'], "boom"),
     ([b"data: x\n\n", STOP], "the engine sent an event that is not JSON"),
     ([b"data: \xff\n\n", STOP], "the engine sent an event that is not JSON"),
-    ([data([1]), STOP], "the engine sent an event that is no JSON object")], ids=range(11))
+    ([data([1]), STOP], "the engine sent an event that is no JSON object")], ids=range(14))
 def test_a_stream_that_breaks_off_says_so(pieces: list[bytes], message: str) -> None:
     """Once, as its last event; before the first one it is no stream at all."""
     found = told(ev("a"), *pieces)
@@ -174,8 +199,8 @@ def test_the_end_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("message", "finish", "expected"), [
-    ({"content": "hi"}, "length", [token("hi"), last("length")]),
-    ({"content": "hi"}, None, [token("hi"), last("stop")]), ({}, "stop", [last("stop")])])
+    (HI, "length", [token("hi"), last("length")]),
+    (HI, "stop", [token("hi"), last("stop")]), ({"content": ""}, "stop", [last("stop")])])
 def test_a_whole_answer_is_told_as_a_stream(
         message: Any, finish: Any, expected: list[dict[str, Any]]) -> None:
     """For engines that will not stream."""
