@@ -60,8 +60,8 @@ class Download:
 
     def _append(self, made: Partial) -> Iterator[Progress]:
         """Bytes of one connection."""
-        with self.hub.body(self.repository, self.file.path, made.size) as body, \
-                self.patience.waking(body.interrupt):
+        asked = self.hub.body(self.repository, self.file.path, made.size)
+        with self.patience.entering(asked) as body, self.patience.waking(body.interrupt):
             if body.start != made.size:
                 made.restart()
             for piece in body.pieces:
