@@ -37,7 +37,11 @@ class Download:
             self.patience.check()
             yield self.at(size)
         resumed = made.size > 0
-        yield from self._bring(made)
+        try:
+            yield from self._bring(made)
+        except WrongContent:
+            made.discard()
+            raise
         if resumed and made.sha256 != self.file.sha256:
             made.restart()
             yield from self._bring(made)
