@@ -37,13 +37,13 @@ def put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
     """
     require_usable(made["name"])
     with of_disk(home), locks.registry(home):
-        require_place(home, made["name"], replacing)
-        _put(home, made, references.find(home, made["name"]))
+        _put(home, made, replacing)
 
 
-def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
+def _put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
     text = _text_of(made)
-    place = before.directory if before else _free_place(home, made["name"])
+    place = require_place(home, made["name"], replacing)
+    before = references.find(home, made["name"])
     needed_before = references.blobs_of(before) if before else set()
     blobs = {file["path"]: home / "blobs" / f"sha256-{file['sha256']}" for file in made["files"]}
     for path, blob in blobs.items():
@@ -64,12 +64,16 @@ def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
 
 
 def require_place(home: Path, name: str, replacing: bool = True) -> Path:
-    """Where a model of that name lies or would lie; raises NameTaken as ``put`` does."""
+    """Where a model of that name lies or would lie; raises NameTaken and CannotWrite."""
     before = references.find(home, name)
     if before and not replacing:
         raise NameTaken(f"there is a model '{before.name}' already: remove it first, or choose "
                         "another name")
-    return before.directory if before else _free_place(home, name)
+    place = before.directory if before else _free_place(home, name)
+    if place.is_symlink():
+        raise CannotWrite(f"{place} is a link, so what is written there would lie elsewhere: "
+                          "remove it, or choose another name")
+    return place
 
 
 def _free_place(home: Path, name: str) -> Path:
@@ -82,8 +86,6 @@ def _free_place(home: Path, name: str) -> Path:
 
 
 def _make_directory(place: Path) -> None:
-    if place.is_symlink():
-        raise CannotWrite(f"{place} is a link: what is written there would lie elsewhere")
     place.mkdir(parents=True, exist_ok=True)
     disk.sync(place.parent)
 
@@ -181,7 +183,7 @@ def copy(home: Path, source: str, destination: str) -> None:
             return
         require_blobs(home, entry)
         made = manifest(destination, origin_of(entry), entry.quant, entry.files, entry.modelfile)
-        _put(home, made, references.find(home, destination))
+        _put(home, made)
 
 
 def require_blobs(home: Path, entry: Entry) -> None:
