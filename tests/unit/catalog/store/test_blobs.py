@@ -102,6 +102,20 @@ def test_two_at_once_write_one_after_the_other(tmp_path: Path) -> None:
     assert not waiting.is_alive() and blobs_in(tmp_path) == {f"sha256-{DIGEST}"}
 
 
+def test_who_waits_can_be_told_to_stop(tmp_path: Path) -> None:
+    """By what it calls meanwhile; an unfinished blob without a byte leaves no file."""
+    def stop() -> None:
+        raise InterruptedError
+
+    with Blobs(tmp_path) as blobs:
+        made = blobs.try_open(DIGEST)
+        assert made
+        with pytest.raises(InterruptedError):
+            put_blob(tmp_path, BytesIO(LARGE), DIGEST, stop)
+        made.close()
+    assert not blobs_in(tmp_path)
+
+
 def test_a_claimed_blob_stays(tmp_path: Path) -> None:
     """Until the last of those that work with it has ended."""
     put_blob(tmp_path, BytesIO(SMALL), sha256(SMALL))
