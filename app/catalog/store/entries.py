@@ -168,6 +168,7 @@ def remove(home: Path, name: str) -> None:
         else:
             _unlist(entry)
             _remove_files(entry.directory, {entry.directory / file.path for file in entry.files})
+            forget_unfinished(entry.directory)
         references.remove_unneeded(home, blobs)
 
 

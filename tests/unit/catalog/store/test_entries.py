@@ -69,6 +69,16 @@ def test_the_rest_of_an_interrupted_change_goes(put: Put, tmp_path: Path) -> Non
     assert listed(tmp_path) == {"m": PROJECTOR}
 
 
+def test_the_rest_of_a_change_goes_with_the_model(put: Put, tmp_path: Path) -> None:
+    """Of one that was killed, or for which there was no room."""
+    put("m", {"m.gguf": SMALL})
+    directory = tmp_path / "models" / "m"
+    (directory / ".manifest.json").write_bytes(b"{")
+    (directory / ".new.gguf").symlink_to(os.readlink(directory / "m.gguf"))
+    entries.remove(tmp_path, "m")
+    assert not directory.exists() and not blobs_in(tmp_path)
+
+
 def test_an_odd_registry_is_written_all_the_same(put: Put, tmp_path: Path) -> None:
     """Manifests that are none, circles of links, pipes, names that are no UTF-8: all stay."""
     models = tmp_path / "models"
