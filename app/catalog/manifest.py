@@ -4,6 +4,7 @@ Fields: name, repo, revision, commit, quant, files [path, size, sha256], pulledA
 an object that the gateway writes: what Ollama's clients have a model made with.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -142,7 +143,7 @@ def _files(value: Any, directory: Path) -> list[FileEntry]:
 
 def _file(item: Any, directory: Path) -> FileEntry:
     path = item.get("path") if isinstance(item, dict) else None
-    if not isinstance(path, str) or not path or "\0" in path:
+    if not isinstance(path, str) or not PurePosixPath(path).parts or not _can_be(path):
         raise BadManifest("has a file without a path")
     if not stays_below(path):
         raise BadManifest("has a file outside its directory")
@@ -153,6 +154,14 @@ def _file(item: Any, directory: Path) -> FileEntry:
         size=int(size) if known else _size_on_disk(directory / path),
         sha256=_text(item.get("sha256")),
     )
+
+
+def _can_be(path: str) -> bool:
+    """Whether a file system can hold such a name: half a surrogate pair, say, is none."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def stays_below(path: str) -> bool:

@@ -1,5 +1,6 @@
 """Models in the registry: put there, copied, removed."""
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from app.catalog.store.manifests import manifest, origin_of
 from app.catalog.store.references import MANIFEST
 
 _WRITTEN = ".manifest.json"
+_NO_FILE = (errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # for any manifest
 
 
 def directory(home: Path, name: str) -> Path:
@@ -135,10 +137,18 @@ def _unlist(entry: Entry) -> None:
 def _remove_files(place: Path, files: set[Path]) -> None:
     """Remove files of a model, and the directories below ``place`` that are empty then."""
     for file in files:
-        if file.parent.resolve().is_relative_to(place.resolve()):
-            file.unlink(missing_ok=True)
+        if Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(place)):
+            _remove_file(file)
         for parent in file.relative_to(place).parents:
             _remove_if_empty(place / parent)
+
+
+def _remove_file(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -191,5 +201,5 @@ def require_blobs(home: Path, entry: Entry) -> None:
     """Raises BadFile unless all files of a model are blobs, which other models can share."""
     for file in entry.files:
         if not (home / "blobs" / f"sha256-{file.sha256}").is_file():
-            raise BadFile(f"the file {file.path} of '{entry.name}' is not among the blobs: add it "
-                          "to the registry first")
+            raise BadFile(f"the file {shown(file.path)} of '{entry.name}' is not among the blobs: "
+                          "add it to the registry first")

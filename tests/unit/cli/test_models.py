@@ -98,6 +98,19 @@ def test_what_is_not_there_is_told(run: Run, home: Path, arguments: tuple[str, .
     assert (status, err) == (1, "") and json.loads(out).keys() == {"error"}
 
 
+@pytest.mark.parametrize("arguments", [["ls"], ["show", "a"], ["verify"], ["models"], ["rm", "a"]])
+def test_nothing_is_done_to_a_terminal(run: Run, home: Path, arguments: list[str]) -> None:
+    """By what a manifest says: what cannot be seen is escaped."""
+    put_model(home, "a", {"m.gguf": SMALL})
+    path = home / "models" / "a" / "manifest.json"
+    evil = "x\x1b[31m\r\u202e"
+    files = [{"path": f"{evil}.gguf", "size": 1, "sha256": evil}]
+    told = {**json.loads(path.read_bytes()), "quant": evil, "revision": evil, "files": files}
+    path.write_text(json.dumps(told))
+    _, out, err = run(*arguments)
+    assert out and not [line for line in (out + err).splitlines() if not line.isprintable()]
+
+
 def test_rm_removes_all_or_none(run: Run, home: Path) -> None:
     """An unknown name among others is told before anything goes."""
     put_model(home, "a", {"m.gguf": SMALL})

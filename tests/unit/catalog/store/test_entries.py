@@ -169,6 +169,16 @@ def test_a_model_of_loop_pull_is_removed(registry_home: RegistryHome) -> None:
     assert blobs_in(registry_home.path) == {f"sha256-{sha256(SMALL)}"}
 
 
+@pytest.mark.parametrize("path", ["a" * 5000, "sub", "model.gguf/x", "loop/x", "a\x1b[31m\n"])
+def test_a_file_that_cannot_be_is_no_obstacle(registry_home: RegistryHome, path: str) -> None:
+    """To the end of a model whose manifest names one."""
+    directory = registry_home.add("b", OTHER, files=[{"path": "model.gguf"}, {"path": path}])
+    (directory / "sub").mkdir()
+    (directory / "loop").symlink_to("loop")
+    entries.remove(registry_home.path, "b")
+    assert not Registry(registry_home.path).entries() and not blobs_in(registry_home.path)
+
+
 def test_blobs_that_others_need_stay(put: Put, tmp_path: Path) -> None:
     """Also one whose manifest is damaged, as long as its links are there."""
     put("a", {"m.gguf": SMALL, "mmproj.gguf": PROJECTOR})
