@@ -121,6 +121,8 @@ def test_rm_removes_all_or_none(run: Run, home: Path) -> None:
 
 def test_an_impossible_name_is_wrong_usage(run: Run, home: Path, tmp_path: Path) -> None:
     """Exit status 2, as for wrong arguments."""
+    for arguments in (["add", gguf(tmp_path)], ["pull", "org/m"]):
+        assert run(*arguments, "--name", "")[0] == 2
     status, _, err = run("add", gguf(tmp_path), "--name", "../x")
     assert status == 2 and "a model cannot be called '../x'" in err
     assert not home.exists()
