@@ -4,7 +4,6 @@ Fields: name, repo, revision, commit, quant, files [path, size, sha256], pulledA
 an object that the gateway writes: what Ollama's clients have a model made with.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -159,7 +158,7 @@ def _file(item: Any, directory: Path) -> FileEntry:
 def _can_be(path: str) -> bool:
     """Whether a file system can hold such a name: half a surrogate pair, say, is none."""
     try:
-        return b"\0" not in os.fsencode(path)
+        return b"\0" not in path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return False
 
