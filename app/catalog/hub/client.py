@@ -81,7 +81,7 @@ class Hub:
             info = self._api.model_info(
                 repo, revision=revision, files_metadata=True, timeout=self._silence)
             files = tuple(
-                FileEntry(file.rfilename, int(file.lfs.size), str(file.lfs.sha256))
+                FileEntry(file.rfilename, int(file.lfs.size), str(file.lfs.sha256).lower())
                 for file in info.siblings or () if file.lfs)
             if not info.sha:
                 raise ValueError("no commit")

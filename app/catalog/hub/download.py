@@ -39,12 +39,12 @@ class Download:
         resumed = made.size > 0
         try:
             yield from self._bring(made)
+            if resumed and made.sha256 != self.file.sha256:
+                made.restart()
+                yield from self._bring(made)
         except WrongContent:
             made.discard()
             raise
-        if resumed and made.sha256 != self.file.sha256:
-            made.restart()
-            yield from self._bring(made)
         try:
             blobs.finish(made, self.file.sha256)
         except WrongContent as error:

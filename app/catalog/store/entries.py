@@ -15,7 +15,8 @@ from app.catalog.store.manifests import manifest, origin_of
 from app.catalog.store.references import MANIFEST
 
 _WRITTEN = ".manifest.json"
-_NO_FILE = (errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)  # for any manifest
+# By these a file is not there: manifests of others may name anything.
+_NO_FILE = (errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
 
 
 def directory(home: Path, name: str) -> Path:

@@ -228,6 +228,16 @@ def test_two_names_that_would_lie_in_one_place(hub: FakeHub, bring: Pull, tmp_pa
     assert listed(tmp_path) == ["a/b:c"]
 
 
+def test_a_hash_in_capitals(hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
+    """Is the same one."""
+    repo = hub.add("org/m", {"m-Q8_0.gguf": SMALL})
+    sha256 = hashlib.sha256(SMALL).hexdigest().upper()
+    repo.listed["m-Q8_0.gguf"] = {
+        "lfs": {"sha256": sha256, "size": len(SMALL), "pointerSize": 130}}
+    bring("org/m")
+    assert Registry(tmp_path).entries()[0].first_file.read_bytes() == SMALL
+
+
 def test_a_place_that_leads_elsewhere(hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
     """Is told before anything is brought."""
     hub.add("org/m", {"m-Q8_0.gguf": SMALL})
