@@ -179,8 +179,7 @@ class Gateway:
         """
         with self._runs.none_of(model), self._hangups.watch(client) as departure:
             while not (self._runs.over(model) and self._without_process(model)):
-                if departure.gone:
-                    raise departure.error()
+                departure.check()
                 time.sleep(_LOOK)
             self._used.touch(model, 0)
             yield

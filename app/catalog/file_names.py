@@ -83,7 +83,12 @@ def _is_importance_matrix(name: str) -> bool:
 def label_of(path: str) -> str:
     """The quantisation that a path names, such as Q4_K_M or UD-Q4_K_XL; "" for none."""
     for name in (stem_of(path), PurePosixPath(path).parent.name):
-        found = [match["label"].upper() for match in _LABEL.finditer(name)]
+        found = [match["label"] for match in _LABEL.finditer(name)]
         if found:
-            return _SAME.get(found[-1], found[-1])
+            return usual(found[-1])
     return ""
+
+
+def usual(label: str) -> str:
+    """A quantisation as files are called that have it: ``F16`` for ``fp16``."""
+    return _SAME.get(label.upper(), label.upper())

@@ -142,7 +142,7 @@ def _files(value: Any, directory: Path) -> list[FileEntry]:
 
 def _file(item: Any, directory: Path) -> FileEntry:
     path = item.get("path") if isinstance(item, dict) else None
-    if not isinstance(path, str) or not path or "\0" in path:
+    if not isinstance(path, str) or not PurePosixPath(path).parts or not _can_be(path):
         raise BadManifest("has a file without a path")
     if not stays_below(path):
         raise BadManifest("has a file outside its directory")
@@ -153,6 +153,14 @@ def _file(item: Any, directory: Path) -> FileEntry:
         size=int(size) if known else _size_on_disk(directory / path),
         sha256=_text(item.get("sha256")),
     )
+
+
+def _can_be(path: str) -> bool:
+    """Whether a file system can hold such a name: half a surrogate pair, say, is none."""
+    try:
+        return b"\0" not in path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
 
 
 def stays_below(path: str) -> bool:

@@ -93,5 +93,9 @@ def of_disk(home: Path) -> Iterator[None]:
 def shown(text: object) -> str:
     """A name or path as it can be put into a message: what cannot be printed is escaped."""
     found = str(text)
-    short = found if len(found) <= 120 else found[:120] + "…"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
+    return printable(found if len(found) <= 120 else found[:120] + "…")
+
+
+def printable(text: str) -> str:
+    """``text`` on one line that does nothing to a terminal: what cannot be printed is escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from app.catalog.problems import printable
 from app.catalog.progress import Progress
 from app.cli.command import print_json
 from app.progress_line import ProgressLine
@@ -25,7 +26,8 @@ class Display:
 
     def show(self, event: Progress) -> None:
         """One event; of a file that is whole at its first one there is nothing to say."""
-        what = f"{event.status.partition(' ')[0]} {event.file}" if event.file else event.status
+        verb = event.status.partition(" ")[0]
+        what = f"{verb} {printable(event.file)}" if event.file else event.status
         if what != self._shown:
             self.end()
             self._shown = what

@@ -2,6 +2,7 @@
 
 import argparse
 
+from app.catalog.problems import printable
 from app.catalog.store.sweep import sweep
 from app.cli.command import Commands, command, home, print_json, size
 
@@ -20,6 +21,6 @@ def _run(arguments: argparse.Namespace) -> int:
             {"path": str(each.path), "size": each.size, "kind": each.kind} for each in removed]})
         return 0
     for each in removed:
-        print(f"removed {each.path} ({size(each.size)})")
+        print(f"removed {printable(str(each.path))} ({size(each.size)})")
     print(f"{size(freed)} freed")
     return 0

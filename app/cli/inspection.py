@@ -7,6 +7,7 @@ from typing import Any
 
 from app.catalog.file_facts import finite
 from app.catalog.inspection import Inspection, inspect
+from app.catalog.problems import printable
 from app.catalog.quantization import parameter_size
 from app.cli.command import Commands, command, print_json, size
 from app.engines.command import DEFAULT_SLOTS
@@ -34,12 +35,12 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json(_as_json(found, arguments.arrays))
         return 0
     for key, value in _summary(found).items():
-        print(f"{key:<15}{value}")
+        print(f"{key:<15}{printable(value)}")
     print("metadata")
     for key, value in found.metadata.values.items():
-        print(f"  {key:<40} {_text(value, arguments.arrays)}")
+        print(f"  {printable(key):<40} {_text(value, arguments.arrays)}")
     for tensor in found.tensors if arguments.tensors else ():
-        print(f"{tensor.name:<42} {tensor.type:<8} {' x '.join(map(str, tensor.shape))}")
+        print(f"{printable(tensor.name):<42} {tensor.type:<8} {' x '.join(map(str, tensor.shape))}")
     return 0
 
 
@@ -94,7 +95,7 @@ def _text(value: Any, arrays: bool) -> str:
     if isinstance(value, list) and not arrays:
         return f"{len(value)} values"
     text = value if isinstance(value, str) else str(value)
-    one_line = text if text.isprintable() else repr(text)[1:-1]
+    one_line = printable(text)
     if arrays or len(one_line) <= _LONGEST:
         return one_line
     return f"{one_line[:_LONGEST]}… ({len(text)} characters)"

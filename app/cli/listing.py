@@ -5,6 +5,7 @@ from typing import Any
 
 from app.catalog.facts import FactsCache, ModelFacts
 from app.catalog.manifest import Entry
+from app.catalog.problems import printable
 from app.catalog.registry import Registry
 from app.catalog.store.entries import find
 from app.cli.command import Commands, command, home, print_json, size
@@ -37,10 +38,11 @@ def _show(arguments: argparse.Namespace) -> int:
     for key, value in known.items():
         if key == "files":
             for file in value:
-                print(f"{'file':<15}{file['path']} ({size(file['size'])}, {file['sha256'][:12]})")
+                text = f"{file['path']} ({size(file['size'])}, {file['sha256'][:12]})"
+                print(f"{'file':<15}{printable(text)}")
         elif value:
             text = ", ".join(value) if isinstance(value, (list, tuple)) else value
-            print(f"{key:<15}{size(value) if key == 'size' else text}")
+            print(f"{key:<15}{size(value) if key == 'size' else printable(str(text))}")
     return 0
 
 

@@ -3,6 +3,7 @@
 import argparse
 from dataclasses import asdict
 
+from app.catalog.problems import printable
 from app.catalog.registry import Registry
 from app.catalog.store.entries import find
 from app.catalog.store.verify import Checked, verify
@@ -28,7 +29,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 display.end()
                 checked.append(event)
                 if not arguments.json:
-                    print(f"{event.model}: {event.file} {event.problem or 'is good'}")
+                    print(f"{event.model}: {printable(event.file)} {event.problem or 'is good'}")
             elif not arguments.json:
                 display.show(event)
     if arguments.json:

@@ -165,8 +165,7 @@ class Admission:
 
         None while the engine starts: a start has a limit of its own, and its end wakes the ticket.
         """
-        if departure.gone:
-            raise departure.error()
+        departure.check()
         if ticket.error:
             raise ticket.error
         patience = self._slots.patience(ticket, self._clock())

@@ -54,6 +54,11 @@ class Departure:
             if self._wake is not None:
                 self._wake()
 
+    def check(self) -> None:
+        """Raises ``error`` where the call has to end."""
+        if self.gone:
+            raise self.error()
+
     def error(self) -> GatewayError:
         """Why the call has to end: a new error each time, as a raise changes it."""
         return GatewayError(self._error.kind, self._error.message, wait=self._error.wait)

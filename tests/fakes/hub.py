@@ -30,8 +30,9 @@ class Fault:
     """What the next answer is instead. ``where``: api, resolve or storage.
 
     ``status`` with ``headers``: that answer. ``cut``: the connection ends after so many bytes of
-    the body, or with ``hold`` goes on once this event is set; ``reached`` is set then. ``body``:
-    other bytes. ``whole``: a range is answered with the whole file.
+    the body, or with ``hold`` goes on once this event is set; ``reached`` is set then. ``hold``
+    without ``cut``: not even a head comes before. ``body``: other bytes. ``whole``: a range is
+    answered with the whole file.
     """
 
     where: str
@@ -199,6 +200,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str],
               fault: Fault | None = None) -> None:
+        if fault and fault.hold and fault.cut is None:
+            fault.reached.set()
+            fault.hold.wait(PATIENCE)
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)

@@ -81,7 +81,7 @@ class Hub:
             info = self._api.model_info(
                 repo, revision=revision, files_metadata=True, timeout=self._silence)
             files = tuple(
-                FileEntry(file.rfilename, int(file.lfs.size), str(file.lfs.sha256))
+                FileEntry(file.rfilename, int(file.lfs.size), str(file.lfs.sha256).lower())
                 for file in info.siblings or () if file.lfs)
             if not info.sha:
                 raise ValueError("no commit")
@@ -93,8 +93,9 @@ class Hub:
     def body(self, repository: Repository, path: str, start: int) -> Iterator[Body]:
         """The bytes of a file from ``start`` on, or from its beginning if the hub cannot do that.
 
-        Raises NotFound, HubRefused and HubUnavailable, also while they are read: each piece
-        blocks until it is there or the hub was silent for too long.
+        Raises NotFound, HubRefused, HubUnavailable, and WrongContent where the file ends before
+        ``start``; also while they are read: each piece blocks until it is there or the hub was
+        silent for too long.
         """
         from huggingface_hub import get_session, hf_hub_url
         from huggingface_hub.utils import build_hf_headers, hf_raise_for_status

@@ -37,10 +37,14 @@ class Download:
             self.patience.check()
             yield self.at(size)
         resumed = made.size > 0
-        yield from self._bring(made)
-        if resumed and made.sha256 != self.file.sha256:
-            made.restart()
+        try:
             yield from self._bring(made)
+            if resumed and made.sha256 != self.file.sha256:
+                made.restart()
+                yield from self._bring(made)
+        except WrongContent:
+            made.discard()
+            raise
         try:
             blobs.finish(made, self.file.sha256)
         except WrongContent as error:
@@ -60,8 +64,8 @@ class Download:
 
     def _append(self, made: Partial) -> Iterator[Progress]:
         """Bytes of one connection."""
-        with self.hub.body(self.repository, self.file.path, made.size) as body, \
-                self.patience.waking(body.interrupt):
+        asked = self.hub.body(self.repository, self.file.path, made.size)
+        with self.patience.entering(asked) as body, self.patience.waking(body.interrupt):
             if body.start != made.size:
                 made.restart()
             for piece in body.pieces:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.catalog.problems import CatalogError, HubRefused, HubUnavailable, NotFound
+from app.catalog.problems import (
+    CatalogError, HubRefused, HubUnavailable, NotFound, WrongContent,
+)
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _AGAIN = "start it again, and it goes on from there"
@@ -11,7 +13,10 @@ _AGAIN = "start it again, and it goes on from there"
 
 @contextmanager
 def mapped(endpoint: str, repo: str, revision: str) -> Iterator[None]:
-    """Raise NotFound, HubRefused or HubUnavailable for what the libraries raise inside."""
+    """Raise one of ours for what the libraries raise inside.
+
+    NotFound, HubRefused, HubUnavailable, or WrongContent for a range that is beyond the file.
+    """
     import httpx2
     from huggingface_hub import errors
 
@@ -60,6 +65,8 @@ def _of_answer(error: Exception, endpoint: str, repo: str, revision: str) -> Cat
         return NotFound(f"{endpoint} has not what {repo} lists: {_AGAIN}")
     if status in (401, 403):
         return HubRefused(f"{endpoint} refuses {repo}: set HF_TOKEN to a token that may read it")
+    if status == 416:
+        return WrongContent(f"{endpoint} has less of a file than {repo} lists: start again later")
     if status in _PASSING:
         wait = _retry_after(getattr(response, "headers", {}).get("Retry-After", ""))
         later = f"in {wait:.0f} s" if wait else "later"

@@ -85,11 +85,13 @@ class _Work:
         tries = 0
         while True:
             try:
-                reference = self.wanted.reference
-                return self.hub.repository(reference.repo, reference.revision)
+                return self.patience.until(self._ask)
             except HubUnavailable as error:
                 yield from self.patience.after(error, tries)
                 tries += 1
+
+    def _ask(self) -> Repository:
+        return self.hub.repository(self.wanted.reference.repo, self.wanted.reference.revision)
 
     def obtain(self, blobs: Blobs, repository: Repository, file: FileEntry) -> Iterator[Progress]:
         """Have the file among the blobs and claimed, brought by us or by another one."""

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from app.catalog.file_names import holds_weights, is_projector, label_of, split_of, stem_of
+from app.catalog.file_names import (
+    holds_weights, is_projector, label_of, split_of, stem_of, usual,
+)
 from app.catalog.manifest import FileEntry
 from app.catalog.problems import BadFile, NotFound, shown
 
@@ -89,7 +91,7 @@ def _is_called(model: _Model, tag: str) -> bool:
 
 def _of_label(models: Sequence[_Model], tag: str) -> list[_Model]:
     """Those of exactly this quantisation, else those of one that ends so: UD-Q4_K_XL."""
-    wanted = label_of(tag) or tag.upper()
+    wanted = usual(tag)
     exact = [model for model in models if model.label == wanted]
     return exact or [model for model in models if model.label.endswith(f"-{wanted}")]
 

@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -97,16 +98,19 @@ class Blobs:
         self._held.append(held)
         return self.path(digest)
 
-    def put(self, source: Source, digest: str) -> Path:
+    def put(self, source: Source, digest: str,
+            waiting: Callable[[], None] = lambda: None) -> Path:
         """Copy all of ``source`` among the blobs and claim it; one that is there is not read.
 
-        Blocks while another one writes the same. Raises WrongContent when the SHA-256 is another,
-        OSError, and what reading raises; nothing is left then.
+        Blocks while another one writes the same, and calls ``waiting`` again and again, which ends
+        that by raising. Raises WrongContent when the SHA-256 is another, OSError, and what reading
+        raises; nothing is left then.
         """
         while not (there := self.claim(digest)):
             made = self.try_open(digest)
             if made:
                 return self._copy(source, made, digest)
+            waiting()
             time.sleep(_LOOK)
         return there
 
@@ -167,7 +171,8 @@ def present(home: Path, digest: str) -> int | None:
         return None
 
 
-def put_blob(home: Path, source: Source, digest: str) -> None:
+def put_blob(home: Path, source: Source, digest: str,
+             waiting: Callable[[], None] = lambda: None) -> None:
     """As ``Blobs.put``, to be linked to later: until then ``sweep`` may remove it."""
     with Blobs(home) as blobs:
-        blobs.put(source, digest)
+        blobs.put(source, digest, waiting)

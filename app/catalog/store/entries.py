@@ -1,5 +1,6 @@
 """Models in the registry: put there, copied, removed."""
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ from app.catalog.store.manifests import manifest, origin_of
 from app.catalog.store.references import MANIFEST
 
 _WRITTEN = ".manifest.json"
+# By these a file is not there: manifests of others may name anything.
+_NO_FILE = (errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR)
 
 
 def directory(home: Path, name: str) -> Path:
@@ -37,13 +40,13 @@ def put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
     """
     require_usable(made["name"])
     with of_disk(home), locks.registry(home):
-        require_place(home, made["name"], replacing)
-        _put(home, made, references.find(home, made["name"]))
+        _put(home, made, replacing)
 
 
-def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
+def _put(home: Path, made: Mapping[str, Any], replacing: bool = True) -> None:
     text = _text_of(made)
-    place = before.directory if before else _free_place(home, made["name"])
+    place = require_place(home, made["name"], replacing)
+    before = references.find(home, made["name"])
     needed_before = references.blobs_of(before) if before else set()
     blobs = {file["path"]: home / "blobs" / f"sha256-{file['sha256']}" for file in made["files"]}
     for path, blob in blobs.items():
@@ -64,12 +67,16 @@ def _put(home: Path, made: Mapping[str, Any], before: Entry | None) -> None:
 
 
 def require_place(home: Path, name: str, replacing: bool = True) -> Path:
-    """Where a model of that name lies or would lie; raises NameTaken as ``put`` does."""
+    """Where a model of that name lies or would lie; raises NameTaken and CannotWrite."""
     before = references.find(home, name)
     if before and not replacing:
         raise NameTaken(f"there is a model '{before.name}' already: remove it first, or choose "
                         "another name")
-    return before.directory if before else _free_place(home, name)
+    place = before.directory if before else _free_place(home, name)
+    if place.is_symlink():
+        raise CannotWrite(f"{place} is a link, so what is written there would lie elsewhere: "
+                          "remove it, or choose another name")
+    return place
 
 
 def _free_place(home: Path, name: str) -> Path:
@@ -82,8 +89,6 @@ def _free_place(home: Path, name: str) -> Path:
 
 
 def _make_directory(place: Path) -> None:
-    if place.is_symlink():
-        raise CannotWrite(f"{place} is a link: what is written there would lie elsewhere")
     place.mkdir(parents=True, exist_ok=True)
     disk.sync(place.parent)
 
@@ -133,10 +138,18 @@ def _unlist(entry: Entry) -> None:
 def _remove_files(place: Path, files: set[Path]) -> None:
     """Remove files of a model, and the directories below ``place`` that are empty then."""
     for file in files:
-        if file.parent.resolve().is_relative_to(place.resolve()):
-            file.unlink(missing_ok=True)
+        if Path(os.path.realpath(file.parent)).is_relative_to(os.path.realpath(place)):
+            _remove_file(file)
         for parent in file.relative_to(place).parents:
             _remove_if_empty(place / parent)
+
+
+def _remove_file(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -166,6 +179,7 @@ def remove(home: Path, name: str) -> None:
         else:
             _unlist(entry)
             _remove_files(entry.directory, {entry.directory / file.path for file in entry.files})
+            forget_unfinished(entry.directory)
         references.remove_unneeded(home, blobs)
 
 
@@ -181,12 +195,12 @@ def copy(home: Path, source: str, destination: str) -> None:
             return
         require_blobs(home, entry)
         made = manifest(destination, origin_of(entry), entry.quant, entry.files, entry.modelfile)
-        _put(home, made, references.find(home, destination))
+        _put(home, made)
 
 
 def require_blobs(home: Path, entry: Entry) -> None:
     """Raises BadFile unless all files of a model are blobs, which other models can share."""
     for file in entry.files:
         if not (home / "blobs" / f"sha256-{file.sha256}").is_file():
-            raise BadFile(f"the file {file.path} of '{entry.name}' is not among the blobs: add it "
-                          "to the registry first")
+            raise BadFile(f"the file {shown(file.path)} of '{entry.name}' is not among the blobs: "
+                          "add it to the registry first")

@@ -18,11 +18,16 @@ from pathlib import Path
 def alone(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the lock of that file; blocks, after a call of ``waiting``, while another one does."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "ab") as lock:
-        if not try_lock(lock.fileno()):
+    # A link may lead anywhere, and a pipe would be waited for.
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                   0o666)
+    try:
+        if not try_lock(lock):
             waiting()
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
 
 
 def registry(home: Path) -> AbstractContextManager[None]:

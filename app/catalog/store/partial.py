@@ -54,7 +54,9 @@ class Partial:
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Give the right to write back; nothing is flushed to the disk."""
+        """Give the right to write back; nothing is flushed to the disk, and no empty file stays."""
+        if not os.fstat(self.descriptor).st_size:
+            self.discard()
         os.close(self.descriptor)
 
 

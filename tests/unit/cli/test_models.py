@@ -98,6 +98,19 @@ def test_what_is_not_there_is_told(run: Run, home: Path, arguments: tuple[str, .
     assert (status, err) == (1, "") and json.loads(out).keys() == {"error"}
 
 
+@pytest.mark.parametrize("arguments", [["ls"], ["show", "a"], ["verify"], ["models"], ["rm", "a"]])
+def test_nothing_is_done_to_a_terminal(run: Run, home: Path, arguments: list[str]) -> None:
+    """By what a manifest says: what cannot be seen is escaped."""
+    put_model(home, "a", {"m.gguf": SMALL})
+    path = home / "models" / "a" / "manifest.json"
+    evil = "x\x1b[31m\r\u202e"
+    files = [{"path": f"{evil}.gguf", "size": 1, "sha256": evil}]
+    told = {**json.loads(path.read_bytes()), "quant": evil, "revision": evil, "files": files}
+    path.write_text(json.dumps(told))
+    _, out, err = run(*arguments)
+    assert out and not [line for line in (out + err).splitlines() if not line.isprintable()]
+
+
 def test_rm_removes_all_or_none(run: Run, home: Path) -> None:
     """An unknown name among others is told before anything goes."""
     put_model(home, "a", {"m.gguf": SMALL})
@@ -108,6 +121,8 @@ def test_rm_removes_all_or_none(run: Run, home: Path) -> None:
 
 def test_an_impossible_name_is_wrong_usage(run: Run, home: Path, tmp_path: Path) -> None:
     """Exit status 2, as for wrong arguments."""
+    for arguments in (["add", gguf(tmp_path)], ["pull", "org/m"]):
+        assert run(*arguments, "--name", "")[0] == 2
     status, _, err = run("add", gguf(tmp_path), "--name", "../x")
     assert status == 2 and "a model cannot be called '../x'" in err
     assert not home.exists()

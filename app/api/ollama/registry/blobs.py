@@ -6,6 +6,7 @@ from flask import Response, request
 
 from app.api.http import services
 from app.api.ollama.refusal import Refusal, invalid, of_catalog
+from app.api.ollama.registry.changing import client
 from app.api.place import take_aside
 from app.api.upload import Upload
 from app.catalog.problems import BadName, CatalogError, WrongContent, of_disk
@@ -32,17 +33,18 @@ def blob(digest: str) -> Response:
 def _receive(sha256: str) -> None:
     """Make a blob of the request's body. Blocks until it is there; raises Refusal, GatewayError.
 
-    Nothing is left of one that is cut or is another's.
+    It waits for another upload of the same, unless the client leaves. Nothing is left of one that
+    is cut or is another's.
     """
     if request.headers.get("Content-Encoding", "").strip().lower() not in _WAYS:
         raise Refusal(415, "a blob is sent as it is, without a Content-Encoding")
     take_aside()
     upload, home = Upload(), services().registry.home
     try:
-        with of_disk(home):
+        with of_disk(home), services().gateway.watch(client()) as departure:
             (home / "blobs").mkdir(parents=True, exist_ok=True)
             disk.require_space(home / "blobs", upload.announced, "the blob")
-            put_blob(home, upload, sha256)
+            put_blob(home, upload, sha256, departure.check)
     except WrongContent as error:
         expected_and_got = _DIGEST.sub(lambda found: f'"{found[0]}"', str(error))
         raise invalid(f"digest mismatch, {expected_and_got}") from error

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from app.catalog.store.blobs import Blobs
 from tests.fakes.processes import wait_until
 from tests.fakes.raw_client import RawClient, fetch
 from tests.fakes.whole_gguf import LARGE, OTHER, SMALL
@@ -137,3 +138,15 @@ def test_two_uploads_of_the_same(served: Registered) -> None:
         answer = second.answer("POST").whole()
     assert answer.status in (200, 201) or served.upload(LARGE).status == 201
     assert served.has_blob(LARGE)
+
+
+def test_an_upload_that_waits_for_another(served: Registered) -> None:
+    """Of the same, ends with its client, however long that one takes."""
+    with Blobs(served.home) as blobs, RawClient(served.url) as client:
+        made = blobs.try_open(digest_of(SMALL))
+        assert made
+        client.send(head(SMALL, f"Content-Length: {len(SMALL)}") + SMALL)
+        client.end()
+        assert client.answer("POST").whole().status == 499
+        made.close()
+    assert served.blobs() == set()

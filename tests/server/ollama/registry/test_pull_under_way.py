@@ -12,7 +12,7 @@ from app.catalog.store import partial
 from tests.fakes.hub import FakeHub, Fault
 from tests.fakes.processes import wait_until
 from tests.fakes.raw_client import RawClient, request_bytes
-from tests.fakes.whole_gguf import LARGE, whole
+from tests.fakes.whole_gguf import LARGE, SMALL, whole
 from tests.server.calls import JSON, get, to_bytes
 from tests.server.ollama.registry.asking import PULL, Registered, digest_of, events_of
 
@@ -56,6 +56,20 @@ def test_a_pull_ends_with_its_client(hub: FakeHub, served: Registered, reset: bo
     assert hub.asked("storage")[-1].headers["Range"] == f"bytes={size}-"
     assert fault.hold
     fault.hold.set()
+
+
+def test_a_pull_ends_though_the_hub_says_nothing(hub: FakeHub, served: Registered) -> None:
+    """Not even which files there are: the place of the request is free again."""
+    hub.add("org/m", {"m-Q8_0.gguf": SMALL})
+    faults = [Fault("api", hold=threading.Event()) for _ in range(13)]
+    hub.faults = list(faults)
+    for fault in faults:  # more than there are places
+        with served.pulling("org/m") as (_, events):
+            assert next(events) == {"status": "pulling manifest"} and fault.reached.wait(20)
+    assert events_of(served.pull("org/m").body)[-1] == {"status": "success"}
+    for fault in faults:
+        assert fault.hold
+        fault.hold.set()
 
 
 def test_a_pull_without_a_stream_ends_with_its_client(hub: FakeHub, served: Registered) -> None:

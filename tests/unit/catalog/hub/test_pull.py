@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from huggingface_hub import hf_hub_download
 
-from app.catalog.problems import BadFile, BadName, NameTaken, NotFound
+from app.catalog.problems import BadFile, BadName, CannotWrite, NameTaken, NotFound
 from app.catalog.progress import Progress
 from app.catalog.registry import Registry
 from tests.fakes.gguf_writer import Type
@@ -226,3 +226,23 @@ def test_two_names_that_would_lie_in_one_place(hub: FakeHub, bring: Pull, tmp_pa
         bring("org/m", name="a--b:c")
     assert hub.asked("storage") == asked
     assert listed(tmp_path) == ["a/b:c"]
+
+
+def test_a_hash_in_capitals(hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
+    """Is the same one."""
+    repo = hub.add("org/m", {"m-Q8_0.gguf": SMALL})
+    sha256 = hashlib.sha256(SMALL).hexdigest().upper()
+    repo.listed["m-Q8_0.gguf"] = {
+        "lfs": {"sha256": sha256, "size": len(SMALL), "pointerSize": 130}}
+    bring("org/m")
+    assert Registry(tmp_path).entries()[0].first_file.read_bytes() == SMALL
+
+
+def test_a_place_that_leads_elsewhere(hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
+    """Is told before anything is brought."""
+    hub.add("org/m", {"m-Q8_0.gguf": SMALL})
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "org--m--Q8_0").symlink_to(tmp_path)
+    with pytest.raises(CannotWrite, match="is a link, .*: remove it, or choose another name"):
+        bring("org/m")
+    assert not hub.asked("storage")

@@ -110,6 +110,17 @@ def test_wrong_bytes_are_no_model(hub: FakeHub, bring: Pull, tmp_path: Path,
     assert is_whole(tmp_path, LARGE)
 
 
+def test_a_file_that_is_shorter_than_listed(hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
+    """Is told, and what came of it does not stand in the way of the next try."""
+    hub.add("org/m", {"m-Q8_0.gguf": LARGE})
+    hub.faults = [Fault("storage", body=LARGE[:1000]) for _ in range(2)]
+    with pytest.raises(WrongContent, match="has less of a file than org/m lists: start again"):
+        bring("org/m")
+    assert not Registry(tmp_path).entries() and not list((tmp_path / "blobs").iterdir())
+    bring("org/m")
+    assert is_whole(tmp_path, LARGE)
+
+
 def test_a_damaged_beginning_is_brought_anew(hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
     """What an earlier try left may have been lost in a power cut."""
     hub.add("org/m", {"m-Q8_0.gguf": LARGE})

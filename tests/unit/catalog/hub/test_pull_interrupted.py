@@ -222,11 +222,13 @@ def test_a_link_in_place_of_a_download_is_not_followed(hub: FakeHub, bring: Pull
     assert is_whole(tmp_path, OTHER)
 
 
+@pytest.mark.parametrize(("where", "cut"), [
+    ("storage", 1_000_000), ("storage", None), ("resolve", None), ("api", None), ("api", 5)])
 def test_it_can_be_cancelled_while_the_hub_is_silent(
-        hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
-    """Without the wait for the next byte; what came stays."""
+        hub: FakeHub, bring: Pull, tmp_path: Path, where: str, cut: int | None) -> None:
+    """Without the wait for the next byte or for the first one; what came stays."""
     hub.add("org/m", {"m-Q8_0.gguf": LARGE})
-    fault = held()
+    fault = Fault(where, cut=cut, hold=threading.Event())
     hub.faults = [fault]
     patience = Patience((PATIENCE,))
     events = pull(tmp_path, Wanted(parse("org/m")), Hub(hub.url, PATIENCE), patience)

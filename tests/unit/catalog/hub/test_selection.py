@@ -76,6 +76,8 @@ def test_the_order_without_a_tag(position: int) -> None:
     ("Q5_0", ["m-Q8_0.gguf", "m-Q4_K_M.gguf"], "org/m has no 'Q5_0': it has Q4_K_M, Q8_0$"),
     ("4_K_M", ["m-Q4_K_M.gguf"], "has no '4_K_M'"),
     ("Q4_K", ["m-Q4_K_M.gguf"], "has no 'Q4_K'"),
+    ("n-Q4_K_M.gguf", ["m-Q4_K_M.gguf"], "has no 'n-Q4_K_M.gguf'"),
+    ("mmproj-F16", ["m-F16.gguf", "mmproj-F16.gguf"], "has no 'mmproj-F16'"),
     ("Q8_0", ["a-Q8_0.gguf", "b-Q8_0.gguf"],
      "several models that fit: choose one of its files, org/m:a-Q8_0 or org/m:b-Q8_0"),
     ("", ["a.gguf", "b.gguf"], "several models that fit"),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from app.catalog.problems import BadName, NoSpace, WrongContent
+from app.catalog.problems import BadName, CannotWrite, NoSpace, WrongContent
 from app.catalog.store import disk, locks
 from app.catalog.store.blobs import Blobs, hex_of, present, put_blob, remove_unclaimed
+from app.catalog.store.sweep import sweep
 from tests.fakes.processes import wait_until
 from tests.fakes.whole_gguf import LARGE, SMALL
 from tests.unit.catalog.store.conftest import blobs_in, sha256
@@ -100,6 +103,20 @@ def test_two_at_once_write_one_after_the_other(tmp_path: Path) -> None:
         made.close()
         waiting.join(20)
     assert not waiting.is_alive() and blobs_in(tmp_path) == {f"sha256-{DIGEST}"}
+
+
+def test_who_waits_can_be_told_to_stop(tmp_path: Path) -> None:
+    """By what it calls meanwhile; an unfinished blob without a byte leaves no file."""
+    def stop() -> None:
+        raise InterruptedError
+
+    with Blobs(tmp_path) as blobs:
+        made = blobs.try_open(DIGEST)
+        assert made
+        with pytest.raises(InterruptedError):
+            put_blob(tmp_path, BytesIO(LARGE), DIGEST, stop)
+        made.close()
+    assert not blobs_in(tmp_path)
 
 
 def test_a_claimed_blob_stays(tmp_path: Path) -> None:
@@ -210,6 +227,18 @@ def test_a_lock_is_waited_for(tmp_path: Path) -> None:
         assert waited.wait(20) and not entered.is_set()
     other.join(20)
     assert entered.is_set()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("../outside", path)],
+                         ids=["pipe", "link"])
+def test_what_lies_in_place_of_a_lock(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """Is neither waited for nor followed."""
+    home = tmp_path / "home"
+    home.mkdir()
+    make(home / ".registry.lock")
+    with suppress(CannotWrite):
+        sweep(home)
+    assert not (tmp_path / "outside").exists()
 
 
 def test_room_is_asked_for_with_some_spare(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from app.catalog.problems import BadFile, BadName, CatalogError, NotFound
 from app.catalog.registry import Registry
 from app.catalog.store.blobs import put_blob
 from app.catalog.store.create import from_blobs, from_model
+from app.catalog.store.sweep import sweep
+from tests.fakes.deaths import deaths
 from tests.fakes.gguf_writer import Type
 from tests.fakes.whole_gguf import OTHER, PARTS, PROJECTOR, SMALL, whole
 from tests.unit.catalog.store.conftest import Put, blobs_in, sha256
@@ -135,3 +137,25 @@ def test_a_manifest_that_nobody_would_read(put: Put, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="longer than 1048576 bytes: shorten it"):
         from_model(tmp_path, "b", "a", {"system": "x" * 2**20})
     assert found(tmp_path, "b").modelfile["system"] == "short"
+
+
+def make_and_sweep(home: Path) -> None:
+    """What the killed processes do: two uploads, a model of them, one of that, and a blob less."""
+    model, projector, _ = upload(home, SMALL, PROJECTOR, OTHER)
+    from_blobs(home, "a", {"m.gguf": model, "mmproj.gguf": projector}, {})
+    from_model(home, "b", "a", {"system": "x"})
+    sweep(home)
+
+
+def test_a_kill_at_any_step_leaves_whole_models(tmp_path: Path) -> None:
+    """Of all that Ollama's clients do to make one; the same done again comes to its end."""
+    left = deaths(make_and_sweep, tmp_path)
+    assert len(left) > 20
+    for home in left:
+        for entry in Registry(home).entries():
+            for file in entry.files:
+                assert sha256((entry.directory / file.path).read_bytes()) == file.sha256, home
+        make_and_sweep(home)
+        assert [entry.name for entry in Registry(home).entries()] == ["a", "b"]
+        assert blobs_in(home) == {f"sha256-{sha256(data)}" for data in (SMALL, PROJECTOR)}
+        assert not list(home.glob("models/*/.*"))

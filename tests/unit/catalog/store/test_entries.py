@@ -69,6 +69,16 @@ def test_the_rest_of_an_interrupted_change_goes(put: Put, tmp_path: Path) -> Non
     assert listed(tmp_path) == {"m": PROJECTOR}
 
 
+def test_the_rest_of_a_change_goes_with_the_model(put: Put, tmp_path: Path) -> None:
+    """Of one that was killed, or for which there was no room."""
+    put("m", {"m.gguf": SMALL})
+    directory = tmp_path / "models" / "m"
+    (directory / ".manifest.json").write_bytes(b"{")
+    (directory / ".new.gguf").symlink_to(os.readlink(directory / "m.gguf"))
+    entries.remove(tmp_path, "m")
+    assert not directory.exists() and not blobs_in(tmp_path)
+
+
 def test_an_odd_registry_is_written_all_the_same(put: Put, tmp_path: Path) -> None:
     """Manifests that are none, circles of links, pipes, names that are no UTF-8: all stay."""
     models = tmp_path / "models"
@@ -157,6 +167,16 @@ def test_a_model_of_loop_pull_is_removed(registry_home: RegistryHome) -> None:
     entries.remove(registry_home.path, "b")
     assert not directory.exists()
     assert blobs_in(registry_home.path) == {f"sha256-{sha256(SMALL)}"}
+
+
+@pytest.mark.parametrize("path", ["a" * 5000, "sub", "model.gguf/x", "loop/x", "a\x1b[31m\n"])
+def test_a_file_that_cannot_be_is_no_obstacle(registry_home: RegistryHome, path: str) -> None:
+    """To the end of a model whose manifest names one."""
+    directory = registry_home.add("b", OTHER, files=[{"path": "model.gguf"}, {"path": path}])
+    (directory / "sub").mkdir()
+    (directory / "loop").symlink_to("loop")
+    entries.remove(registry_home.path, "b")
+    assert not Registry(registry_home.path).entries() and not blobs_in(registry_home.path)
 
 
 def test_blobs_that_others_need_stay(put: Put, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_what_is_worked_with_stays(tmp_path: Path) -> None:
     with Blobs(tmp_path) as blobs:
         made = blobs.try_open(sha256(LARGE))
         assert made and blobs.claim(sha256(SMALL))
+        made.write(LARGE[:1])
         assert sweep(tmp_path) == []
         made.close()
     assert len(sweep(tmp_path)) == 2 and not blobs_in(tmp_path)
