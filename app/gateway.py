@@ -22,6 +22,7 @@ from app.routes import Lasting, Routes
 
 _LOADED = "loaded"  # default-model: the one used last
 _TRANSFERS = 4  # of the threads beside those for calls
+_SPELLING = 1.0  # s; for which a model that has come into the registry may be unknown to be there
 _LOOK = 0.05  # s between two looks at whether the last call of a model has ended
 
 
@@ -116,7 +117,9 @@ class Gateway:
         """What ``resolve`` gives, and whether registry or configuration have such a model."""
         routes = self._routes
         target = routes.names.unaliased(name or self._default_model(routes))
-        entry = self._registry.find(target)
+        # Only the spelling of a name that is configured depends on the registry, which may be large.
+        settled = target in routes.fleet.literal_names
+        entry = self._registry.find(target, _SPELLING if settled else 0)
         if entry:
             return entry.name, True
         model = routes.fleet.configured_name(target)

@@ -28,6 +28,10 @@ control_socket_disable = True  # it would lie open under the user's home
 keepalive = 75
 limit_request_line = 8190
 limit_request_field_size = 131072  # so that a key of any length is judged as one
+# No header of a proxy changes what a request is taken for, so none needs a look at who sent it.
+forwarded_allow_ips = "*"
+secure_scheme_headers = {}
+forwarder_headers = ""
 accesslog = None  # the application has a better one
 logger_class = _logger_class(_settings.server)
 proc_name = "loop-gateway"

@@ -1,6 +1,7 @@
 """The registry of pulled models: HOME/models/<dir>/manifest.json, read anew where it changed."""
 
 import logging
+import math
 import os
 import threading
 import time
@@ -36,6 +37,7 @@ class Registry:
         self._lock = threading.Lock()
         self._read: dict[Path, _Read] = {}
         self._by_name: dict[str, Entry] = {}
+        self._scanned = -math.inf
 
     def entries(self) -> list[Entry]:
         """Every model, sorted by name. A directory without a manifest is an unfinished pull.
@@ -47,6 +49,7 @@ class Registry:
 
     def _scan(self) -> dict[str, Entry]:
         """The models by the normal form of their names."""
+        began = time.monotonic()
         with self._lock:
             before = dict(self._read)
         paths = _manifests(self._models)
@@ -56,14 +59,20 @@ class Registry:
             if read.entry:
                 entries.setdefault(normal(read.entry.name), read.entry)
         with self._lock:
-            self._read, self._by_name = found, entries
+            self._read, self._by_name, self._scanned = found, entries, began
         return entries
 
-    def find(self, name: str) -> Entry | None:
-        """The model of that name, as ``names`` compares it; one that is known costs one stat."""
+    def find(self, name: str, age: float = 0) -> Entry | None:
+        """The model of that name, as ``names`` compares it; one that is known costs one stat.
+
+        That there is none may be ``age`` seconds old; else it costs a look at all of them.
+        """
         with self._lock:
+            scanned = self._scanned
             entry = self._by_name.get(normal(name))
             read = self._read.get(entry.directory / "manifest.json") if entry else None
+        if not entry and time.monotonic() - scanned < age:
+            return None
         if entry and read and read.signature.settled:
             if signature(entry.directory / "manifest.json") == read.signature:
                 return entry

@@ -35,7 +35,7 @@ class EngineClient:
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._session = requests.Session()
         self._session.trust_env = False
-        self._adapter = EngineAdapter(connections)
+        self._adapter = EngineAdapter(url, connections)
         self._session.mount(url, self._adapter)
 
     @property
