@@ -38,6 +38,15 @@ class ClientSocket(socket.socket):
         made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(write_timeout))
         return made
 
+    def settimeout(self, value: float | None) -> None:
+        """As socket.settimeout; a limit that it has already costs nothing."""
+        if value != self.gettimeout():
+            super().settimeout(value)
+
+    def setblocking(self, flag: bool) -> None:
+        """As socket.setblocking."""
+        self.settimeout(None if flag else 0.0)
+
     def arrives(self, seconds: float) -> bool:
         """Wait so long for something to come; whether a request can be read now, as ``gather``."""
         if self.holds_head:
@@ -103,8 +112,7 @@ class ClientSocket(socket.socket):
 
         Raises BrokenPipeError, as for a client that left: this one might as well have.
         """
-        if self.gettimeout() is not None:
-            self.settimeout(None)  # the kernel keeps the time
+        self.settimeout(None)  # the kernel keeps the time
         try:
             sent = self.send(data, flags)
             if sent < len(data):

@@ -117,7 +117,7 @@ class Gateway:
         """What ``resolve`` gives, and whether registry or configuration have such a model."""
         routes = self._routes
         target = routes.names.unaliased(name or self._default_model(routes))
-        # Only the spelling of a name that is configured depends on the registry, which may be large.
+        # Of a configured name only the spelling depends on the registry, which may be large.
         settled = target in routes.fleet.literal_names
         entry = self._registry.find(target, _SPELLING if settled else 0)
         if entry:

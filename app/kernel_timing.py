@@ -7,6 +7,8 @@ events a second each).
 
 import struct
 
+NO_LIMIT = struct.pack("@ll", 0, 0)
+
 
 def interval(seconds: float) -> bytes:
     """The value of SO_RCVTIMEO and SO_SNDTIMEO, at least a microsecond: 0 would mean no limit."""

@@ -60,7 +60,7 @@ class EngineClient:
         except StaleConnection as error:
             if time.monotonic() - began > _AT_ONCE:
                 raise BrokenConnection.because(str(error)) from error
-            self._adapter.forget_connections()
+            self._adapter.close()
         try:
             return self._exchange(call, departure)
         except StaleConnection as error:

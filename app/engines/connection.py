@@ -1,6 +1,7 @@
 """The connection to an engine: tells a stale one from a dead engine, and refuses half an answer."""
 
 import http.client
+import socket
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from app.engines.engine_socket import EngineSocket
 from app.engines.hangup import Departure
 from app.engines.response import EngineResponse, NothingReceived
 
@@ -49,6 +51,8 @@ class _Reusable:
     def connect(self) -> None:
         self._answers = 0
         super().connect()  # type: ignore[misc]
+        if type(self.sock) is socket.socket:  # not one of TLS
+            self.sock = EngineSocket.of(self.sock)
         self._attach()
 
     def request(self, *args: Any, **kwargs: Any) -> None:
@@ -167,9 +171,9 @@ class EngineAdapter(HTTPAdapter):
         made.status_code, made.headers = resp.status, resp.headers
         return made
 
-    def forget_connections(self) -> None:
+    def close(self) -> None:
         """Close the idle connections, so that the next call gets a fresh one."""
-        self.poolmanager.clear()
+        super().close()
         self._pools = []  # a new list: who has the old one may still put a closed pool into it
 
 

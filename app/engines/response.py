@@ -3,13 +3,12 @@
 import email.parser
 import http.client
 import re
-import ssl
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from app.engines import chunked
-from app.engines.receiving import receiver
+from app.engines.engine_socket import EngineSocket
 
 _SECURE = 16384  # bytes; a record of TLS holds no more
 _LONGEST_LINE = 65536  # bytes, as in http.client
@@ -85,12 +84,12 @@ class EngineResponse(http.client.HTTPResponse):
 
     def arriving(self) -> Iterator[bytes]:
         """The pieces of a chunked body, as ``chunked.read`` gives them; closed at the end."""
-        if isinstance(self._sock, ssl.SSLSocket):  # has bytes that its descriptor has not
-            yield from chunked.read(b"", partial(self.fp.read1, _SECURE))
-        else:
+        if isinstance(self._sock, EngineSocket):
             ahead = self.fp.read1(len(self.fp.peek(1)))
             self.fp = self.fp.detach()  # without its buffer, which would stay with each stream
-            yield from chunked.read(ahead, receiver(self._sock))
+            yield from chunked.read(ahead, self._sock.receiver())
+        else:  # TLS, which has bytes that its descriptor has not
+            yield from chunked.read(b"", partial(self.fp.read1, _SECURE))
         self.close()
 
     def _status_line(self) -> tuple[str, int, str]:

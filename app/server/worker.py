@@ -169,6 +169,8 @@ class _GatewayWorker(StoppingWorker):
         gunicorn's own waits for it five seconds long, in the thread.
         """
         connection.sock.deadline = None
+        if _is_read(connection.parser.mesg.body):
+            return keepalive
         drained = time.monotonic() + _DRAIN
         return keepalive and bool(connection.parser.finish_body(deadline=drained))
 
@@ -210,6 +212,11 @@ class _GatewayWorker(StoppingWorker):
             client.sendall(_answer(status or "500 Internal Server Error", _reason(exc), path))
         except OSError:
             self.log.debug("the client of a refused request is gone")
+
+
+def _is_read(body: Any) -> bool:
+    """Whether nothing of a body is to come; gunicorn's own look at it costs three system calls."""
+    return not body.failed and getattr(body.reader, "length", None) == 0
 
 
 def _unread(environ: dict[str, Any]) -> int:

@@ -122,6 +122,17 @@ def test_a_model_is_found_by_any_spelling(registry_home: RegistryHome, registry:
     assert (entry and entry.name) == found
 
 
+def test_that_there_is_none_may_be_known_already(
+        registry_home: RegistryHome, registry: Registry) -> None:
+    """For as long as who asks allows; what was found is looked at each time."""
+    assert registry.find("a") is None
+    registry_home.add("a")
+    assert registry.find("a", 60) is None
+    assert registry.find("a") is not None
+    registry_home.remove("a")
+    assert registry.find("a", 60) is None
+
+
 def test_of_two_directories_with_one_name_the_first_counts(
         registry_home: RegistryHome, registry: Registry) -> None:
     """A name is there once, in one spelling."""
