@@ -29,6 +29,7 @@ class ServerSettings:
     allow_remote_media: bool = False
     rate_storage: str = field(default="memory://", repr=False)
     log_format: str = "json"
+    one_cpu: bool = True
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ Section = TypeVar("Section", ServerSettings, LoopSettings)
 # end may take.
 _FIXED = {
     "server": ("address", "port", "threads", "body-timeout", "write-timeout", "stop-timeout",
-               "rate-storage", "log-format"),
+               "rate-storage", "log-format", "one-cpu"),
     "loop": ("home",),
 }
 

@@ -23,6 +23,7 @@ SERVER: Section = {
     "log-format": values.one_of("json", "text"),
     "allow-remote-media": values.boolean,
     "rate-storage": access.storage,
+    "one-cpu": values.boolean,
 }
 
 ENGINE: Section = {

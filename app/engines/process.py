@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from app.cpus import on_every
 from app.engines.ending import ending
 from app.engines.guard import KILL, STOP
 from app.engines.last_lines import LastLines
@@ -157,10 +158,11 @@ class EngineProcess:
 def _guard(arguments: Sequence[str], channel: socket.socket,
            marks: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     environ = {key: value for key, value in os.environ.items() if not key.startswith("LOOP_")}
-    return subprocess.Popen(
-        [sys.executable, "-S", "-E", "-m", "app.engines.guard", *arguments],
-        cwd=ROOT, env={**environ, **marks}, stdin=channel.fileno(),
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    with on_every():
+        return subprocess.Popen(
+            [sys.executable, "-S", "-E", "-m", "app.engines.guard", *arguments],
+            cwd=ROOT, env={**environ, **marks}, stdin=channel.fileno(),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
 
 
 def _thread(name: str, work: Callable[..., None], *arguments: object) -> threading.Thread:

@@ -24,6 +24,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from app import jsontext
 from app.client_socket import ClientSocket
+from app.cpus import keep_to_one
 from app.record import Record
 from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
@@ -50,6 +51,8 @@ def worker_class(settings: ServerSettings) -> type[ThreadWorker]:
 class _GatewayWorker(StoppingWorker):
     def init_process(self) -> None:
         _allow_open_files()
+        if self.settings.one_cpu:
+            keep_to_one()  # before there are other threads
         super().init_process()
 
     def is_parent_alive(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,15 @@ def test_calls_of_every_kind_start_it(gateway: ManagedGateway, number: int, rout
     assert post(gateway.url, path, {"model": model, **fields}).status == 200
     gateway.journal.one("ready", model)
     assert gateway.engine(model)["state"] == "ready"
+
+
+def test_it_runs_on_every_cpu(gateway: ManagedGateway) -> None:
+    """Its gateway keeps to one of them."""
+    every = os.sched_getaffinity(0)
+    succeeds(chat(gateway.url, "quick"))
+    [worker], [program] = gateway.workers(), gateway.programs("quick")
+    assert os.sched_getaffinity(program) == every
+    assert len(os.sched_getaffinity(worker)) == 1
 
 
 def test_a_glob_gives_each_model_an_engine(gateway: ManagedGateway) -> None:

@@ -12,7 +12,8 @@ from app.settings import EngineSettings, LoopSettings, ServerSettings, Settings
 
 RUNNING = Settings()
 FIXED = {"address": "::1", "port": 1, "threads": 2, "body_timeout": 3.0, "write_timeout": 4.0,
-         "stop_timeout": 5.0, "rate_storage": "redis://x", "log_format": "text"}
+         "stop_timeout": 5.0, "rate_storage": "redis://x", "log_format": "text",
+         "one_cpu": False}
 AT_ONCE = {"max_body": 6, "allow_anonymous": True, "allowed_hosts": ("a",),
            "cors_origins": ("http://b",), "ollama_version": "7.8", "allow_remote_media": True}
 

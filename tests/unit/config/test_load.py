@@ -105,7 +105,7 @@ EVERYTHING = """
 server: {address: 0.0.0.0, port: 1, threads: 2, max-body: 3B, body-timeout: 4s,
          write-timeout: 5s, stop-timeout: 6s, allow-anonymous: true, allowed-hosts: [a],
          cors-origins: ["b://*"], ollama-version: "0.40.1", allow-remote-media: true,
-         rate-storage: "redis://h", log-format: text}
+         rate-storage: "redis://h", log-format: text, one-cpu: false}
 loop:
   home: /h
   connect-timeout: 1s
