@@ -23,6 +23,7 @@ from gunicorn.http.errors import (
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from app import jsontext
+from app.api.shapes import Fault, shape_of, told
 from app.client_socket import ClientSocket
 from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
@@ -227,14 +228,16 @@ def _reason(exc: BaseException) -> str:
 
 
 def _answer(status: str, reason: str, path: str) -> bytes:
-    refused = not status.startswith("500")
-    message = f"the request is not valid HTTP: {reason}" if refused else "the gateway failed"
-    kind = "invalid_request_error" if refused else "server_error"
-    error = {"message": message, "type": kind, "param": None,
-             "code": None if refused else "internal_error"}
-    body = jsontext.encode({"error": message if path.startswith("/api/") else error})
+    """The whole response, in the shape of the path's API; of a head with no path, OpenAI's."""
+    number, shape = int(status[:3]), shape_of(path)
+    if number == 500:
+        fault = Fault(number, "the gateway failed", "server_error", "internal_error")
+    else:
+        message = f"the request is not valid HTTP: {reason}"
+        fault = Fault(number, message, "invalid_request_error", None)
+    body = jsontext.encode(told(fault, shape))
     head = (
-        f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {shape.content_type}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode("ascii") + body

@@ -113,6 +113,14 @@ def test_an_error_fits(
     fits(strict_json(answer.data), schema_of(path, method, status, "application/json"))
 
 
+@pytest.mark.parametrize("path", ["/engines", "/metrics", "/openapi.json"])
+def test_a_problem_fits(client: FlaskClient, path: str) -> None:
+    """On the routes of the gateway itself, with a media type of its own."""
+    answer = client.get(path, headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 403
+    fits(strict_json(answer.data), schema_of(path, "GET", 403, str(answer.content_type)))
+
+
 def test_a_gateway_with_a_default_model_says_so(build: Build) -> None:
     """A request need not name one then."""
     found = build(default_model="loaded").get("/openapi.json").json

@@ -4,9 +4,9 @@ from typing import Any
 
 from apispec import APISpec
 from marshmallow import Schema, fields
-from werkzeug.http import HTTP_STATUS_CODES
 
 from app.api.errors import codes
+from app.api.shapes import Shape, phrase, shape_of
 
 _NULLABLE: dict[str, Any] = {"required": True, "allow_none": True}
 _ALWAYS = {403, 500}  # of hosts and origins, and of the gateway itself
@@ -27,7 +27,7 @@ class OpenAiErrorObject(Schema):
 
 
 class OpenAiError(Schema):
-    """An error of every API but the two below."""
+    """An error of every route but those of the others."""
 
     error = fields.Nested(OpenAiErrorObject, required=True)
 
@@ -52,15 +52,29 @@ class AnthropicError(Schema):
     error = fields.Nested(AnthropicErrorObject, required=True)
 
 
-_SHAPES = {"OpenAiError": OpenAiError, "OllamaError": OllamaError, "AnthropicError": AnthropicError}
+class Problem(Schema):
+    """An error of the gateway's own routes (RFC 9457)."""
+
+    type = fields.String(required=True)
+    title = fields.String(required=True)
+    status = fields.Integer(required=True)
+    detail = fields.String(required=True)
+    code = fields.String(**_NULLABLE)
+    param = fields.String(**_NULLABLE)
+
+
+_SCHEMAS: dict[Shape, type[Schema]] = {
+    Shape.OPENAI: OpenAiError, Shape.OLLAMA: OllamaError, Shape.ANTHROPIC: AnthropicError,
+    Shape.PROBLEM: Problem,
+}
 
 
 def add_to(spec: APISpec) -> None:
     """Add one response for each status in each shape."""
-    for name, schema in _SHAPES.items():
-        spec.components.schema(name, schema=schema)
+    for shape, schema in _SCHEMAS.items():
+        spec.components.schema(schema.__name__, schema=schema)
         for status, found in ({status: list[str]() for status in _OF_MODELS} | codes()).items():
-            spec.components.response(f"{name}{status}", _response(status, found, name))
+            spec.components.response(_name(shape, status), _response(status, found, shape))
 
 
 def responses(
@@ -77,18 +91,15 @@ def responses(
 
 def response_of(path: str, status: int) -> str:
     """The name of the response with this status, in the shape of the path's API."""
-    return f"{_shape(path)}{status}"
+    return _name(shape_of(path), status)
 
 
-def _shape(path: str) -> str:
-    if path.startswith("/api/"):
-        return "OllamaError"
-    return "AnthropicError" if path.startswith("/v1/messages") else "OpenAiError"
+def _name(shape: Shape, status: int) -> str:
+    return f"{_SCHEMAS[shape].__name__}{status}"
 
 
-def _response(status: int, found: list[str], schema: str) -> dict[str, Any]:
-    phrase = HTTP_STATUS_CODES.get(status, "Client Closed Request")
-    said = f"{phrase} ({', '.join(found)})" if found else phrase
-    content = {"application/json": {"schema": schema}}
+def _response(status: int, found: list[str], shape: Shape) -> dict[str, Any]:
+    said = f"{phrase(status)} ({', '.join(found)})" if found else phrase(status)
+    content = {shape.content_type: {"schema": _SCHEMAS[shape].__name__}}
     later = {"headers": {"Retry-After": _RETRY_AFTER}} if status in _LATER else {}
     return {"description": said, "content": content, **later}
