@@ -8,7 +8,6 @@ request that is no HTTP.
 import errno
 import gc
 import os
-import re
 import resource
 import socket
 import time
@@ -16,15 +15,10 @@ from functools import partial
 from selectors import EVENT_READ
 from typing import Any
 
-from gunicorn.http.errors import (
-    ExpectationFailed, LimitRequestHeaders, LimitRequestLine, ParseException,
-    UnsupportedTransferCoding,
-)
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from app import jsontext
-from app.api.shapes import Fault, shape_of, told
 from app.client_socket import ClientSocket
+from app.server import refusal
 from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
 
@@ -33,13 +27,6 @@ _DRAIN = 0.1  # s; for what is on its way already
 _NEXT = 0.002  # s; for which a thread that has answered waits for the next request
 _LINGER = 2.0  # s; for the client to take the last answer and to close
 _GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK)
-_STATUS: list[tuple[type[Exception], str]] = [
-    (LimitRequestLine, "414 URI Too Long"),
-    (LimitRequestHeaders, "431 Request Header Fields Too Large"),
-    (ExpectationFailed, "417 Expectation Failed"),
-    (UnsupportedTransferCoding, "501 Not Implemented"),
-    (ParseException, "400 Bad Request"),
-]
 
 
 def worker_class(settings: ServerSettings) -> type[ThreadWorker]:
@@ -107,6 +94,14 @@ class _GatewayWorker(StoppingWorker):
             kept = super().handle(connection)
             if kept is not True or not self._has_next(connection):
                 return kept
+
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """Answer in no later version than is spoken here; gunicorn repeats the client's.
+
+        Source: RFC 9110, 2.5.
+        """
+        req.version = min(req.version, (1, 1))
+        return super().handle_request(req, conn)
 
     def _has_next(self, connection: Any) -> bool:
         """Whether the next request is here in a moment, and no other waits for this thread."""
@@ -200,14 +195,14 @@ class _GatewayWorker(StoppingWorker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that is no valid HTTP, or one that failed outside the application."""
-        status = next((text for kind, text in _STATUS if isinstance(exc, kind)), None)
-        if status:
-            self.log.warning("refused a request of %s: %s", (addr or ("?",))[0], _reason(exc))
+        if refusal.status_of(exc):
+            self.log.warning(
+                "refused a request of %s: %s", (addr or ("?",))[0], refusal.reason(exc))
         else:
             self.log.error("a request failed outside the application", exc_info=exc)
         path = getattr(req or getattr(exc, "req", None), "path", "")
         try:
-            client.sendall(_answer(status or "500 Internal Server Error", _reason(exc), path))
+            client.sendall(refusal.answer(exc, path))
         except OSError:
             self.log.debug("the client of a refused request is gone")
 
@@ -216,31 +211,6 @@ def _unread(environ: dict[str, Any]) -> int:
     """How many bytes of the request's body nobody has read, as far as they were announced."""
     reader = getattr(environ["wsgi.input"], "reader", None)
     return int(getattr(reader, "length", 0))
-
-
-def _reason(exc: BaseException) -> str:
-    """What is wrong with a request, in words; not gunicorn's own, which repeat a line of it.
-
-    A key may stand in that line.
-    """
-    words = re.findall("[A-Z]+(?![a-z])|[A-Z][a-z]+", type(exc).__name__)
-    return " ".join(words).lower()
-
-
-def _answer(status: str, reason: str, path: str) -> bytes:
-    """The whole response, in the shape of the path's API; of a head with no path, OpenAI's."""
-    number, shape = int(status[:3]), shape_of(path)
-    if number == 500:
-        fault = Fault(number, "the gateway failed", "server_error", "internal_error")
-    else:
-        message = f"the request is not valid HTTP: {reason}"
-        fault = Fault(number, message, "invalid_request_error", None)
-    body = jsontext.encode(told(fault, shape))
-    head = (
-        f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {shape.content_type}\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode("ascii") + body
 
 
 def _allow_open_files() -> None:

@@ -235,6 +235,7 @@ ODD = {
     "nul_in_path": b"GET /v1/models/%00 HTTP/1.1\r\nHost: a\r\n\r\n",
     "odd_host": b"GET /v1/models HTTP/1.1\r\nHost: a b:x/\r\n\r\n",
     "connect": b"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "http_1_2": b"GET /v1/models HTTP/1.2\r\nHost: a\r\n\r\n",
     "http_1_0": b"GET /v1/models HTTP/1.0\r\n\r\n",
 }
 

@@ -113,7 +113,7 @@ def _responses(path: str, operation: Operation, scope: Scope | None) -> dict[str
     engines = operation.passes and not operation.answer and operation.content == JSON
     said = "the engine's answer" if engines else "the answer"
     if operation.stream:
-        content[operation.stream] = {"schema": {"type": "string"}}
+        content[operation.stream] = {}
         said = f"{said}; {_STREAMS[operation.stream]}"
     if engines or operation.native:
         content["*/*"] = {}  # speech, say
