@@ -17,8 +17,8 @@ CUTS = 12  # more than it tries again
 
 
 def broken_streams(gateway: GatewayProcess, route: str) -> int:
-    """How many have been counted."""
-    return settled(gateway.url).by("loop_stream_errors_total", "route")[route,]
+    """How many have been counted, which are of no model."""
+    return settled(gateway.url).by("loop_stream_errors_total", "route", "model")[route, ""]
 
 
 def last_of(gateway: GatewayProcess, route: str) -> dict[str, Any]:
