@@ -12,6 +12,7 @@ from typing import Any
 from app.keys import hash_of
 from tests.api.holders import bearer, key_of
 from tests.fakes.metrics_page import MetricsPage
+from tests.fakes.processes import wait_until
 from tests.fakes.raw_engine import RawEngine
 from tests.fakes.registry_home import RegistryHome
 from tests.server.engines.managed_gateway import engine
@@ -52,9 +53,15 @@ def keep(directory: Path, rounds: int) -> Ledger:
                                 enumerate(mixed))
             _check(mixed, list(statuses))
             _check(frail, killing.result())
+        made = [FIRST, PLUG, *mixed, *frail]
         page = settled(gateway.url, bearer("watch").items())
-        log = [each for each in gateway.requests() if each["route"] != "/metrics"]
-        return Ledger([FIRST, PLUG, *mixed, *frail], page, log, script.seen)
+        # A call is counted a moment before it is logged.
+        wait_until(lambda: len(_logged(gateway)) >= len(made), "all lines of the log")
+        return Ledger(made, page, _logged(gateway), script.seen)
+
+
+def _logged(gateway: GatewayProcess) -> list[dict[str, Any]]:
+    return [each for each in gateway.requests() if each["route"] != "/metrics"]
 
 
 def _one_by_one(url: str, kinds: Sequence[Kind], script: Scripted) -> list[int | None]:

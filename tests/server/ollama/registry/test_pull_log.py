@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.hub import FakeHub, Fault
+from tests.fakes.processes import wait_until
 from tests.fakes.whole_gguf import LARGE, SMALL
 from tests.server.gateway_process import GatewayProcess
 from tests.server.ollama.registry.asking import CREATE, PULL, Registered, events_of
@@ -21,10 +22,16 @@ def broken_streams(gateway: GatewayProcess, route: str) -> int:
     return settled(gateway.url).by("loop_stream_errors_total", "route", "model")[route, ""]
 
 
-def last_of(gateway: GatewayProcess, route: str) -> dict[str, Any]:
-    """The line of the last such request."""
-    settled(gateway.url)
-    return [line for line in gateway.requests() if line["route"] == route][-1]
+def lines(gateway: GatewayProcess, route: str) -> list[dict[str, Any]]:
+    """What the log says of requests for this route."""
+    return [line for line in gateway.requests() if line["route"] == route]
+
+
+def line_after(gateway: GatewayProcess, route: str, before: int) -> dict[str, Any]:
+    """The line of the one request since there were so many; it comes after the answer."""
+    wait_until(lambda: len(lines(gateway, route)) > before, "the line of the request")
+    [line] = lines(gateway, route)[before:]
+    return line
 
 
 @pytest.mark.parametrize(("faults", "name", "error"), [
@@ -39,10 +46,10 @@ def test_a_pull_that_breaks_off_is_no_good_call(
     """It is a stream that broke off, and the log says why; also where it is a part of a create."""
     hub.add("org/m", {"m-Q8_0.gguf": SMALL})
     hub.faults = [Fault(fault.where, fault.status, body=fault.body) for fault in faults]
-    before = broken_streams(running_gateway, route)
+    before, logged = broken_streams(running_gateway, route), len(lines(running_gateway, route))
     answer = served.pull(name) if route == PULL else served.create("made", **{"from": name})
     assert answer.status == 200 and ("error" in events_of(answer.body)[-1]) == bool(error)
-    line = last_of(running_gateway, route)
+    line = line_after(running_gateway, route, logged)
     assert (line["status"], line["closed_by"], line["error"]) == (
         200, "engine" if error else "gateway", error)
     assert broken_streams(running_gateway, route) == before + bool(error)
@@ -54,11 +61,11 @@ def test_a_client_that_leaves_a_pull_is_one_that_left(
     hub.add("org/m", {"m-Q8_0.gguf": LARGE})
     fault = Fault("storage", cut=1_000_000, hold=threading.Event())
     hub.faults = [fault]
-    before = broken_streams(running_gateway, PULL)
+    before, logged = broken_streams(running_gateway, PULL), len(lines(running_gateway, PULL))
     with served.pulling("org/m") as (client, _):
         assert fault.reached.wait(20)
         client.reset()
-    line = last_of(running_gateway, PULL)
+    line = line_after(running_gateway, PULL, logged)
     assert (line["status"], line["closed_by"], line["error"]) == (499, "client", "client_gone")
     assert broken_streams(running_gateway, PULL) == before
     assert fault.hold
