@@ -2,6 +2,7 @@
 
 import logging
 import math
+from dataclasses import replace
 from typing import Any
 
 from flask import Flask, Response, request
@@ -10,6 +11,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from app import jsontext
 from app.api.recording import record
 from app.api.request_id import request_id
+from app.api.shapes import Fault, Shape, openai, shape_of, told
 from app.api.unpacking import ACCEPTED
 from app.errors import GatewayError, Kind
 
@@ -55,12 +57,6 @@ _MORE = {
     Kind.UNAUTHORIZED: [("WWW-Authenticate", "Bearer")],
     Kind.UNSUPPORTED_CODING: [("Accept-Encoding", ACCEPTED)],
 }
-# status → Anthropic type (docs.anthropic.com, API errors)
-_ANTHROPIC = {
-    400: _INVALID, 401: "authentication_error", 403: _PERMISSION, 404: "not_found_error",
-    405: _INVALID, 408: _INVALID, 413: "request_too_large", 415: _INVALID, 429: _RATE,
-    503: "overloaded_error", 504: "timeout_error",
-}
 
 
 def codes() -> dict[int, list[str]]:
@@ -84,7 +80,7 @@ def render(error: GatewayError) -> Response:
     """The response for an error, in the shape of the request's path."""
     record().failed(error)
     status, body = document(error, request.path)
-    response = Response(body, status, content_type="application/json")
+    response = Response(body, status, content_type=shape_of(request.path).content_type)
     if status in (429, 503):
         response.headers["Retry-After"] = str(max(1, math.ceil(error.wait or 0)))
     if error.kind in _UNREAD:
@@ -95,25 +91,20 @@ def render(error: GatewayError) -> Response:
 
 def document(error: GatewayError, path: str) -> tuple[int, bytes]:
     """Status and JSON body of an error for a path, in the shape of the API that the path is of."""
-    status = _TABLE[error.kind][0]
-    if path == "/api" or path.startswith("/api/"):
-        return status, jsontext.encode({"error": _ollama_text(error)})
-    if path == "/v1/messages" or path.startswith("/v1/messages/"):
-        said = {"type": _ANTHROPIC.get(status, "api_error"), "message": error.message}
-        return status, jsontext.encode({"type": "error", "error": said})
-    return status, jsontext.encode({"error": openai_error(error)})
+    fault, shape = _fault(error), shape_of(path)
+    if shape is Shape.OLLAMA and error.kind is Kind.UNKNOWN_MODEL:
+        fault = replace(fault, message=f"model '{error.model}' not found")
+    return fault.status, jsontext.encode(told(fault, shape))
 
 
 def openai_error(error: GatewayError) -> dict[str, Any]:
     """An error as the object that OpenAI's clients read."""
-    _, kind, code = _TABLE[error.kind]
-    return {"message": error.message, "type": kind, "param": error.param, "code": code}
+    return openai(_fault(error))
 
 
-def _ollama_text(error: GatewayError) -> str:
-    if error.kind is Kind.UNKNOWN_MODEL:
-        return f"model '{error.model}' not found"
-    return error.message
+def _fault(error: GatewayError) -> Fault:
+    status, kind, code = _TABLE[error.kind]
+    return Fault(status, error.message, kind, code, error.param)
 
 
 def _routing(error: HTTPException) -> Response:

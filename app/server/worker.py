@@ -8,7 +8,6 @@ request that is no HTTP.
 import errno
 import gc
 import os
-import re
 import resource
 import socket
 import time
@@ -16,16 +15,15 @@ from functools import partial
 from selectors import EVENT_READ
 from typing import Any
 
-from gunicorn.http.errors import (
-    ExpectationFailed, LimitRequestHeaders, LimitRequestLine, ParseException,
-    UnsupportedTransferCoding,
-)
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from app import jsontext
 from app.client_socket import ClientSocket
+<<<<<<< HEAD
 from app.cpus import keep_to_one
 from app.record import Record
+=======
+from app.server import refusal
+>>>>>>> wt-i6
 from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
 
@@ -34,13 +32,6 @@ _DRAIN = 0.1  # s; for what is on its way already
 _NEXT = 0.002  # s; for which a thread that has answered waits for the next request
 _LINGER = 2.0  # s; for the client to take the last answer and to close
 _GONE = (errno.EAGAIN, errno.ECONNABORTED, errno.EWOULDBLOCK)
-_STATUS: list[tuple[type[Exception], str]] = [
-    (LimitRequestLine, "414 URI Too Long"),
-    (LimitRequestHeaders, "431 Request Header Fields Too Large"),
-    (ExpectationFailed, "417 Expectation Failed"),
-    (UnsupportedTransferCoding, "501 Not Implemented"),
-    (ParseException, "400 Bad Request"),
-]
 
 
 def worker_class(settings: ServerSettings) -> type[ThreadWorker]:
@@ -110,6 +101,14 @@ class _GatewayWorker(StoppingWorker):
             kept = super().handle(connection)
             if kept is not True or not self._has_next(connection):
                 return kept
+
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """Answer in no later version than is spoken here; gunicorn repeats the client's.
+
+        Source: RFC 9110, 2.5.
+        """
+        req.version = min(req.version, (1, 1))
+        return super().handle_request(req, conn)
 
     def _has_next(self, connection: Any) -> bool:
         """Whether the next request is here in a moment, and no other waits for this thread."""
@@ -205,14 +204,14 @@ class _GatewayWorker(StoppingWorker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that is no valid HTTP, or one that failed outside the application."""
-        status = next((text for kind, text in _STATUS if isinstance(exc, kind)), None)
-        if status:
-            self.log.warning("refused a request of %s: %s", (addr or ("?",))[0], _reason(exc))
+        if refusal.status_of(exc):
+            self.log.warning(
+                "refused a request of %s: %s", (addr or ("?",))[0], refusal.reason(exc))
         else:
             self.log.error("a request failed outside the application", exc_info=exc)
         path = getattr(req or getattr(exc, "req", None), "path", "")
         try:
-            client.sendall(_answer(status or "500 Internal Server Error", _reason(exc), path))
+            client.sendall(refusal.answer(exc, path))
         except OSError:
             self.log.debug("the client of a refused request is gone")
 
@@ -228,6 +227,7 @@ def _unread(environ: dict[str, Any]) -> int:
     return int(getattr(reader, "length", 0))
 
 
+<<<<<<< HEAD
 def _reason(exc: BaseException) -> str:
     """What is wrong with a request, in words; not gunicorn's own, which repeat a line of it.
 
@@ -251,6 +251,8 @@ def _answer(status: str, reason: str, path: str) -> bytes:
     return head.encode("ascii") + body
 
 
+=======
+>>>>>>> wt-i6
 def _allow_open_files() -> None:
     """Every stream holds two sockets: take as many descriptors as this process may have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

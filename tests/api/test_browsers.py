@@ -24,7 +24,7 @@ REFUSED = [EVIL, "http://localhost.evil.example", "null", "chrome-extension://ab
            "https://chat.example.org.evil.example", "http://chat.example.org"]
 ASKED = "authorization,content-type,x-stainless-os"
 PATHS = [CHAT, "/v1/models", "/v1/nope", "/v1/messages", "/api/chat", "/api/tags", "/completion",
-         "/upstream/m/x", "/metrics", "/health", "/", "/nope"]
+         "/upstream/m/x", "/metrics", "/engines", "/health", "/", "/nope"]
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]})
 
 
@@ -98,7 +98,8 @@ def test_any_other_page_is_refused(
         more = preflight(origin) if method == "OPTIONS" else {"Origin": origin}
         answer = client.open(path, method=method, data=BODY, headers={**bearer("alice"), **more})
         assert answer.status_code == 403 and cors(answer) == {}
-        assert answer.content_type == "application/json"
+        problem = path in ("/metrics", "/engines")
+        assert answer.content_type == f"application/{'problem+' if problem else ''}json"
     assert engine.connections == []
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.http import HTTP_STATUS_CODES
 
 from app.api.errors import document
 from app.errors import GatewayError, Kind
@@ -43,6 +44,9 @@ TABLE: dict[Kind, tuple[int, str, str | None]] = {
     Kind.ENGINE_TIMEOUT: (504, SERVER, "engine_timeout"),
 }
 CHAT = "/v1/chat/completions"
+FAILING = ["/v1/fail", "/api/fail", "/engines/fail"]
+PROBLEM_TYPE = "application/problem+json"
+PROBLEM = ["type", "title", "status", "detail", "code", "param"]
 ROUTES = {
     "/": "GET", "/health": "GET", "/engines": "GET", "/openapi.json": "GET", "/v1/models": "GET",
     "/v1/models/x": "GET", CHAT: "POST",
@@ -72,8 +76,12 @@ def type_of(status: int) -> str:
 
 def error_of(answer: Any, status: int, path: str) -> tuple[str, str | None, str | None]:
     """Message, param and code of an error, its shape checked; /api has the message only."""
-    assert (answer.status_code, answer.content_type) == (status, "application/json")
     body = strict_json(answer.data)
+    if path.startswith(("/engines", "/metrics", "/openapi.json")):
+        assert (answer.status_code, answer.content_type) == (status, PROBLEM_TYPE)
+        assert list(body) == PROBLEM and body["status"] == status
+        return body["detail"], body["param"], body["code"]
+    assert (answer.status_code, answer.content_type) == (status, "application/json")
     assert list(body) == ["error"]
     if path.startswith("/api"):
         assert isinstance(body["error"], str) and body["error"]
@@ -89,7 +97,9 @@ def test_every_kind_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
-@pytest.mark.parametrize("path", [CHAT, "/v1/models", "/", "/health", "/nope", "/apis", "/v1/api/"])
+@pytest.mark.parametrize("path", [
+    CHAT, "/v1/models", "/", "/health", "/nope", "/apis", "/v1/api/", "/enginesx", "/v1/engines",
+    "/upstream/m/metrics", "/openapi.jsonx", "*", ""])
 def test_every_kind_has_openais_shape(kind: Kind, path: str) -> None:
     """Four fields, all of them always there."""
     status, kind_text, code = TABLE[kind]
@@ -109,32 +119,46 @@ def test_every_kind_has_ollamas_shape(kind: Kind, path: str) -> None:
     assert (status, strict_json(body)) == (TABLE[kind][0], {"error": text})
 
 
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("path", [
+    "/engines", "/engines/", "/engines/x/stop", "/metrics", "/metrics/x", "/openapi.json"])
+def test_every_kind_is_a_problem(kind: Kind, path: str) -> None:
+    """RFC 9457 on the routes that are the gateway's own; the title is that of the status."""
+    status, _, code = TABLE[kind]
+    found, body = document(GatewayError(kind, "it failed", param="p"), path)
+    problem = strict_json(body)
+    title = HTTP_STATUS_CODES.get(status, "Client Closed Request")
+    assert (found, problem) == (status, {
+        "type": "about:blank", "title": title, "status": status, "detail": "it failed",
+        "code": code, "param": "p"})
+
+
 def failing(build: Build, error: BaseException) -> FlaskClient:
-    """A client of an application with two routes that raise this error."""
+    """A client of an application with routes that raise this error."""
     client = build()
 
     def fail() -> str:
         raise error
 
-    for path in ("/v1/fail", "/api/fail"):
+    for path in FAILING:
         client.application.add_url_rule(path, path, fail, methods=["GET", "POST"])
     return client
 
 
-@pytest.mark.parametrize("path", ["/v1/fail", "/api/fail"])
+@pytest.mark.parametrize("path", FAILING)
 @pytest.mark.parametrize("kind", Kind)
 def test_every_kind_is_rendered(build: Build, kind: Kind, path: str) -> None:
     """Wherever it is raised; 429 and 503 say when to come back."""
     client = failing(build, GatewayError(kind, "it failed", param="p", model="m"))
     answer = client.get(path)
     message, param, code = error_of(answer, TABLE[kind][0], path)
-    if path == "/v1/fail":
+    if path != "/api/fail":
         assert (message, param, code) == ("it failed", "p", TABLE[kind][2])
     assert ("Retry-After" in answer.headers) == (answer.status_code in (429, 503))
     assert answer.headers["X-Request-Id"]
 
 
-@pytest.mark.parametrize("path", ["/v1/fail", "/api/fail"])
+@pytest.mark.parametrize("path", FAILING)
 @pytest.mark.parametrize("error", [
     RuntimeError("secret detail"), KeyError("secret detail"), OSError(5, "secret detail"),
     RecursionError("secret detail"), UnicodeDecodeError("utf-8", b"x", 0, 1, "secret detail")])
@@ -176,7 +200,8 @@ def test_a_wrong_method_is_a_405(client: FlaskClient, path: str, wrong: str) -> 
 @pytest.mark.parametrize("path", [
     "/nope", "/v1", "/v1/", "/v1/nope", "/v1/models/", "/v1/chat/completions/", "/v1//models",
     "/api", "/api/", "/api/nope", "/api/tags//", "/api//tags", "//", "/V1/models",
-    "/favicon.ico", "/v1/%ff", "/<b>", "/upstream", "/upstream/", "/upstream/m"])
+    "/favicon.ico", "/v1/%ff", "/<b>", "/engines/", "/engines/x", "/metrics/", "/openapi.json/",
+    "/upstream", "/upstream/", "/upstream/m"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_unknown_url_is_a_404(client: FlaskClient, path: str, method: str) -> None:
     """In JSON, without a redirect to what it resembles."""

@@ -22,6 +22,7 @@ from tests.fakes.strict_json import strict_json
 NOON = datetime(2026, 10, 3, 12, tzinfo=timezone.utc)
 USER = [{"role": "user", "content": "hi"}]
 CHAT, MESSAGES = "/v1/chat/completions", "/v1/messages"
+OWN = ("/engines", "/metrics", "/openapi.json")
 BODY = json.dumps({"model": "m", "messages": USER, "max_tokens": 5, "stream": False}).encode()
 CALLS = [
     ("POST", CHAT, BODY), ("POST", "/v1/completions", BODY), ("POST", "/v1/embeddings", BODY),
@@ -32,7 +33,8 @@ CALLS = [
     ("GET", "/api/ps", b""), ("POST", "/api/show", BODY), ("POST", "/api/chat", BODY),
     ("POST", "/api/generate", BODY), ("POST", "/api/embed", BODY), ("POST", "/api/pull", BODY),
     ("POST", "/upstream/m/v1/chat/completions", BODY), ("GET", "/metrics?model=m", b""),
-    ("GET", "/nope", b""), ("POST", "/v1/nope", BODY), ("GET", "/api/nope", b""),
+    *(("GET", path, b"") for path in OWN), ("POST", "/engines/x", b""), ("GET", "/nope", b""),
+    ("POST", "/v1/nope", BODY), ("GET", "/api/nope", b""),
     ("DELETE", CHAT, b""), ("OPTIONS", CHAT, b""), ("POST", CHAT, b"{"), ("HEAD", "/api/tags", b""),
 ]
 
@@ -56,7 +58,8 @@ def guarded(build: Build, engine: RawEngine, registry_home: RegistryHome) -> Fla
 def require_refusal(answer: Any, path: str) -> None:
     """Check the 401 for its shape, which is that of the API that was called."""
     assert answer.status_code == 401, answer.data
-    assert answer.content_type == "application/json"
+    own = path.startswith(OWN)
+    assert answer.content_type == ("application/problem+json" if own else "application/json")
     assert answer.headers["WWW-Authenticate"] == "Bearer" and answer.headers["X-Request-Id"]
     if not answer.data:  # HEAD
         return
@@ -66,6 +69,8 @@ def require_refusal(answer: Any, path: str) -> None:
     elif path.startswith(MESSAGES):
         assert body["type"] == "error" and set(body["error"]) == {"type", "message"}
         assert body["error"]["type"] == "authentication_error"
+    elif own:
+        assert (body["status"], body["code"]) == (401, "invalid_api_key")
     else:
         assert list(body["error"]) == ["message", "type", "param", "code"]
         assert (body["error"]["type"], body["error"]["param"], body["error"]["code"]) == (
@@ -156,8 +161,10 @@ def test_some_addresses_take_a_scope(guarded: FlaskClient, engine: RawEngine, me
     refused = guarded.open(path, method=method, data=BODY, headers=bearer("alice"))
     assert refused.status_code == 403 and f"the scope '{scope}'".encode() in refused.data
     if not path.startswith("/api"):
-        assert strict_json(refused.data)["error"]["type"] == "permission_error"
-        assert strict_json(refused.data)["error"]["code"] == "scope_missing"
+        found = strict_json(refused.data)
+        error = found if path.startswith(OWN) else found["error"]
+        assert error["code"] == "scope_missing"
+        assert error["type"] == ("about:blank" if error is found else "permission_error")
     assert engine.connections == []
     assert guarded.open(path, method=method, data=BODY, headers=bearer("root")).status_code in (
         200, 400, 404, 501)

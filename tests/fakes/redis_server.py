@@ -1,4 +1,7 @@
-"""A Redis server that knows what a counter needs: a script that counts, GET and TTL."""
+"""A Redis server that knows what a counter needs: a script that counts, GET and TTL.
+
+It is an old one, before version 6, which knows RESP2 only.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,11 @@ class RedisServer(socketserver.ThreadingTCPServer):
 
     def answer(self, command: list[bytes]) -> bytes:
         """The answer to one command, in RESP (redis.io, protocol specification)."""
-        self.asked += 1
+        with self._lock:
+            self.asked += 1
         name = command[0].upper()
+        if name == b"HELLO":
+            return b"-ERR unknown command 'HELLO'\r\n"
         if name == b"SCRIPT":
             return b"$40\r\n%b\r\n" % _SHA
         if name == b"EVALSHA":

@@ -207,6 +207,26 @@ def test_what_is_no_http_is_refused_as_json(gateway: GatewayProcess, data: bytes
     assert get(gateway.url, "/health").status == 200 and gateway.workers() == workers
 
 
+@pytest.mark.parametrize(("path", "content_type", "message"), [
+    ("/v1/models", "application/json", ["error", "message"]),
+    ("/v1/messages", "application/json", ["error", "message"]),
+    ("/api/chat", "application/json", ["error"]), ("/", "application/json", ["error", "message"]),
+    ("/engines", "application/problem+json", ["detail"]),
+    ("/metrics", "application/problem+json", ["detail"])])
+def test_what_is_no_http_is_refused_in_the_shape_of_its_path(
+        gateway: GatewayProcess, path: str, content_type: str, message: list[str]) -> None:
+    """Where the head could be read far enough to know the path."""
+    with RawClient(gateway.url) as client:
+        client.send(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n".encode())
+        answer = client.answer().whole()
+    assert (answer.status, answer.header("Content-Type")) == (400, content_type)
+    found = answer.json()
+    assert (found.get("type") == "error") == (path == "/v1/messages")
+    for key in message:
+        found = found[key]
+    assert found == "the request is not valid HTTP: invalid header"
+
+
 ODD = {
     "absolute_url": b"GET http://x/v1/models HTTP/1.1\r\nHost: x\r\n\r\n",
     "no_host": b"GET /v1/models HTTP/1.1\r\n\r\n", "star": b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -215,6 +235,7 @@ ODD = {
     "nul_in_path": b"GET /v1/models/%00 HTTP/1.1\r\nHost: a\r\n\r\n",
     "odd_host": b"GET /v1/models HTTP/1.1\r\nHost: a b:x/\r\n\r\n",
     "connect": b"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n",
+    "http_1_2": b"GET /v1/models HTTP/1.2\r\nHost: a\r\n\r\n",
     "http_1_0": b"GET /v1/models HTTP/1.0\r\n\r\n",
 }
 

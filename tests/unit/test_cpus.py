@@ -33,8 +33,8 @@ child()
 @pytest.mark.skipif(len(EVERY) < 2, reason="there is one CPU only")
 def test_one_and_all() -> None:
     """Threads that are started later keep to it as well; processes as whoever starts them."""
-    said = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-    every, one, of_thread, within, of_child, again, of_other = said.stdout.splitlines()
+    said = subprocess.check_output([sys.executable, "-c", SCRIPT], text=True).splitlines()
+    every, one, of_thread, within, of_child, again, of_other = said
     assert every == within == of_child == str(sorted(EVERY))
     assert one == of_thread == again == of_other
     assert one in {f"[{cpu}]" for cpu in EVERY}

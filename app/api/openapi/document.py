@@ -9,7 +9,7 @@ from flask import Flask
 from marshmallow.fields import Field
 
 from app.api.openapi import errors
-from app.api.openapi.operations import EVENTS, LINES, Operation, operations
+from app.api.openapi.operations import EVENTS, JSON, LINES, Operation, operations
 from app.api.security.scopes import needed
 from app.api.view import Part
 from app.keys import Scope
@@ -97,7 +97,7 @@ def _content(operation: Operation) -> dict[str, Any]:
     if isinstance(operation.body, str):
         return {operation.body: {}}
     several = len(operation.body) > 1
-    content: dict[str, Any] = {"application/json": {
+    content: dict[str, Any] = {JSON: {
         "schema": {"allOf": list(operation.body)} if several else operation.body[0]}}
     if operation.form:
         content["multipart/form-data"] = {"schema": operation.body[0]}
@@ -105,14 +105,17 @@ def _content(operation: Operation) -> dict[str, Any]:
 
 
 def _responses(path: str, operation: Operation, scope: Scope | None) -> dict[str, Any]:
-    found = errors.responses(path, scope is not None, operation.asks, operation.changes)
+    found = errors.responses(path, operation, scope is not None)
     if operation.refused:
         return found | {str(operation.refused): errors.response_of(path, operation.refused)}
     answer = {"schema": operation.answer} if operation.answer else {}
     content: dict[str, Any] = {operation.content: answer} if operation.content else {}
-    said = "the answer" if operation.answer or not operation.asks else "the engine's answer"
+    engines = operation.passes and not operation.answer and operation.content == JSON
+    said = "the engine's answer" if engines else "the answer"
     if operation.stream:
-        content[operation.stream] = {"schema": {"type": "string"}}
+        content[operation.stream] = {}
         said = f"{said}; {_STREAMS[operation.stream]}"
+    if engines or operation.native:
+        content["*/*"] = {}  # speech, say
     good = {"description": said, **({"content": content} if content else {})}
     return {str(status): good for status in operation.statuses} | found

@@ -14,9 +14,8 @@ from app.api.openapi import answers, ollama_answers, requests
 from app.api.view import AnyView
 from app.telemetry.exposition import CONTENT_TYPE
 
-EVENTS, LINES = "text/event-stream", "application/x-ndjson"
+JSON, EVENTS, LINES = "application/json", "text/event-stream", "application/x-ndjson"
 TEXT = "text/plain; charset=utf-8"
-_JSON = "application/json"
 
 Body = tuple[type[Schema], ...]
 
@@ -28,25 +27,29 @@ class Operation:
     ``body`` are the schemas that a request's body has to fit, all of them, or its media type.
     ``answer`` is that of the answer with one of these ``statuses``, which is of this ``content``
     ("" for none); None where it is the engine's. ``stream`` is the type of the answer where it can
-    be a stream. ``asks`` is whether an engine is asked, ``changes`` whether the registry may be
-    another one then. ``refused`` is the one status that it ever has.
+    be a stream. ``asks`` is whether an engine is asked, ``passes`` whether its refusals pass as
+    they are, with ``native`` all that it says; ``changes`` is whether the registry may be another
+    one then. ``errors`` are more statuses, ``refused`` is the one that it ever has.
     """
 
     tag: str
     body: Body | str = ()
     answer: type[Schema] | None = None
     statuses: tuple[int, ...] = (200,)
-    content: str = _JSON
+    content: str = JSON
     stream: str = ""
     form: bool = False
     query: tuple[str, ...] = ()
     asks: bool = False
+    passes: bool = False
+    native: bool = False
     changes: bool = False
+    errors: tuple[int, ...] = ()
     refused: int | None = None
 
 
-_OPENAI = Operation("OpenAI", asks=True, stream=EVENTS)
-_NATIVE = Operation("llama-server", asks=True)
+_OPENAI = Operation("OpenAI", asks=True, passes=True, stream=EVENTS)
+_NATIVE = Operation("llama-server", asks=True, passes=True, native=True)
 _OLLAMA = Operation("Ollama")
 _STREAMED = {"/completion", "/completions", "/chat/completions", "/responses", "/infill"}
 _FORMS = ("/v1/audio/tr", "/v1/images/edits", "/v1/images/variations", "/audio/")
@@ -65,11 +68,12 @@ def _checked(model_optional: bool) -> Table:
     chat = ChatView if model_optional else NamedChatView
     inference = InferenceView if model_optional else NamedInferenceView
     listed = Operation("OpenAI", answer=answers.Models)
-    juno = Operation("Juno", body=(inference, ExtensionsView), asks=True)
+    juno = Operation("Juno", body=(inference, ExtensionsView), asks=True, passes=True)
     return {
         ("/v1/models", "GET"): listed,
         ("/models", "GET"): listed,
-        ("/v1/models/<path:name>", "GET"): replace(listed, answer=answers.Model),
+        ("/v1/models/<path:name>", "GET"): replace(
+            listed, answer=answers.Model, errors=(404,)),
         ("/v1/chat/completions", "POST"): replace(
             _OPENAI, body=(chat, ExtensionsView), answer=answers.Completion),
         ("/v1/completions", "POST"): replace(
@@ -95,7 +99,8 @@ def _own() -> Table:
     return {
         ("/engines", "GET"): replace(own, answer=answers.Engines),
         ("/health", "GET"): replace(own, answer=answers.Health, statuses=(200, 503)),
-        ("/metrics", "GET"): replace(own, content=CONTENT_TYPE, query=("model",)),
+        ("/metrics", "GET"): replace(
+            own, content=CONTENT_TYPE, query=("model",), asks=True, passes=True, native=True),
         ("/metrics", "POST"): replace(_NATIVE, query=("model",)),
         ("/openapi.json", "GET"): own,
     }

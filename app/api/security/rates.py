@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -37,11 +38,12 @@ class Standing:
 class Rates:
     """Counts the requests of each key that has a rate. Safe to use from many threads."""
 
-    def __init__(self, storage: str) -> None:
+    def __init__(self, storage: str, clock: Callable[[], float] = time.monotonic) -> None:
         """``storage`` is memory:// or the address of a Redis server that several gateways share."""
         self._own = FixedWindowRateLimiter(_Counters())
         self._shared = None if storage.startswith("memory:") else _shared(storage)
-        self._away_until = 0.0
+        self._clock = clock
+        self._away_until = clock()
 
     def count(self, name: str, rate: str) -> Standing:
         """Count a request of the key with this name and rate.
@@ -50,12 +52,12 @@ class Rates:
         give any, this gateway counts by itself.
         """
         item = _item(rate)
-        if self._shared is None or time.monotonic() < self._away_until:
+        if self._shared is None or self._clock() < self._away_until:
             return _counted(self._own, item, name)
         try:
             return _counted(self._shared, item, name)
         except StorageError as error:
-            self._away_until = time.monotonic() + _AWAY
+            self._away_until = self._clock() + _AWAY
             cause = type(error.__cause__ or error).__name__
             log.warning("server.rate-storage fails (%s); requests are counted here", cause)
             return _counted(self._own, item, name)
@@ -122,6 +124,7 @@ def _shared(uri: str) -> FixedWindowRateLimiter:
     options: dict[str, Any] = {
         "wrap_exceptions": True, "key_prefix": "loop-gateway", "socket_timeout": _REDIS_TIMEOUT,
         "socket_connect_timeout": _REDIS_TIMEOUT, "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,  # counting takes no more, and servers before 6 know no other
     }
     return FixedWindowRateLimiter(cast(Storage, storage_from_string(uri, **options)))
 

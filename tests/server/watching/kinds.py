@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tests.fakes.engine_steps import JSON_TYPE, close, reply, reset, silence
-from tests.fakes.raw_client import RawClient, request_bytes
-from tests.fakes.raw_engine import Exchange, Step
+from tests.fakes.raw_engine import Step
 from tests.fakes.stream_steps import DONE, STOP, data, end_of, endless, ev, framed, head_for
-from tests.server.calls import CHAT, JSON, to_bytes
+from tests.server.calls import CHAT, to_bytes
 
 INFER, OLLAMA, EMBED, MESSAGES = "/v1/inference/stream", "/api/chat", "/api/embed", "/v1/messages"
 USAGE = data({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}})
@@ -33,7 +31,11 @@ class End(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A way to call, and how that ends. ``leave`` is when the client leaves, if it does."""
+    """A way to call, and how that ends.
+
+    ``key`` is whose key is sent, ``headers`` are more of them. ``leave`` is when the client leaves,
+    if it does; "late" is one that stays and never sends the last byte.
+    """
 
     name: str
     end: End
@@ -43,6 +45,8 @@ class Kind(NamedTuple):
     raw: bytes | None = None
     leave: str = ""
     route: str | None = ""
+    key: str = "alice"
+    headers: tuple[tuple[str, str], ...] = ()
 
     def body(self, word: str) -> bytes | None:
         """The body, in which ``word`` says to the engine what to do."""
@@ -61,6 +65,13 @@ def piecewise(*pieces: bytes, then: Step | None = None) -> list[Step]:
             then or end_of("chunked")]
 
 
+def refused(status: int, error: str, model: str = "") -> End:
+    """An end before any engine."""
+    return End(status, "gateway", error, model=model, engine=False)
+
+
+MAX_BODY = 65536
+SPEECH = [("Content-Type", "audio/wav")]
 STREAM: dict[str, Any] = {"stream": True}
 WHOLE = End(200, tokens=(3, 2))
 STREAMED = End(200, tokens=(7, 3))
@@ -71,9 +82,10 @@ SCRIPTS: dict[str, Sequence[Step]] = {
     "whole": [reply()],
     "stream": piecewise(ev("a"), ev("b"), STOP, USAGE, DONE),
     "messages": piecewise(MESSAGE_START, data({"type": "ping"}), MESSAGE_END),
-    "cut": piecewise(ev("a"), ev("b"), then=close),
+    "cut": piecewise(ev("a"), ev("b"), then=close), "torn": piecewise(ev("a"), then=reset),
     "unmarked": piecewise(ev("a")),
-    "speech": piecewise(b"RIFF", then=close),
+    "speech": [lambda exchange: exchange.send(head_for("chunked", headers=SPEECH)),
+               lambda exchange: exchange.send(framed("chunked", b"RIFF")), close],
     "die": [close], "reset": [reset], "silence": [silence],
     "refused": [reply(400, b'{"error":{"message":"no"}}')],
     "busy": [reply(503, b'{"error":{"message":"busy"}}', [*JSON_TYPE, ("Retry-After", "9")])],
@@ -93,6 +105,7 @@ KINDS = [
     Kind("stream", End(200, tokens=(None, None)), INFER),
     Kind("vectors", End(200, tokens=(5, None)), EMBED),
     Kind("cut", CUT, fields=STREAM), Kind("cut", CUT, OLLAMA), Kind("cut", CUT, INFER),
+    Kind("torn", CUT, fields=STREAM), Kind("speech", CUT, "/v1/audio/speech"),
     Kind("cut", End(502, "gateway", "upstream_error"), OLLAMA, fields={"stream": False}),
     Kind("unmarked", CUT, fields=STREAM),
     Kind("die", End(502, "gateway", "upstream_error")),
@@ -104,8 +117,21 @@ KINDS = [
          fields={"model": "gone"}),
     Kind("nope", End(404, "gateway", "unknown_model", model="other", engine=False),
          fields={"model": "nope"}),
-    Kind("broken", End(400, "gateway", "invalid_body", **NOWHERE), raw=b"{"),
+    Kind("no json", End(400, "gateway", "invalid_body", **NOWHERE), raw=b"{"),
     Kind("wrong", End(400, "gateway", "invalid_field", **NOWHERE), fields={"temperature": 9}),
+    Kind("keyless", refused(401, "unauthorized"), key=""),
+    Kind("stranger", refused(401, "unauthorized"), OLLAMA, key="nobody"),
+    Kind("forbidden", refused(403, "model_not_allowed", "other"), key="guest"),
+    Kind("scope", refused(403, "scope_missing"), "/engines", "GET", key="guest"),
+    Kind("host", refused(403, "host_not_allowed"), key="", headers=(("Host", "evil.example"),)),
+    Kind("page", refused(403, "origin_not_allowed"), key="",
+         headers=(("Origin", "https://evil.example"),)),
+    Kind("late", refused(408, "body_too_slow"), leave="late"),
+    Kind("large", refused(413, "body_too_large"), raw=b"x" * (MAX_BODY + 1)),
+    Kind("packed", refused(415, "unsupported_coding"), headers=(("Content-Encoding", "br"),)),
+    Kind("hasty", refused(429, "rate_limited"), "/api/tags", "GET", key="hasty"),
+    Kind("single", refused(429, "rate_limited"), key="single"),
+    Kind("full", End(429, "gateway", "queue_full", model="full"), fields={"model": "full"}),
     Kind("list", End(200, **NOWHERE), "/v1/models", "GET"),
     Kind("head", End(200, **NOWHERE), "/api/tags", "HEAD"),
     Kind("unknown", End(404, "gateway", "unknown_url", **NOWHERE), "/nope", "GET", route=None),
@@ -115,39 +141,14 @@ KINDS = [
     Kind("hold", LEFT, fields=STREAM, leave="midway"), Kind("hold", LEFT, OLLAMA, leave="midway"),
     Kind("hold", LEFT, INFER, leave="midway"), Kind("pour", LEFT, fields=STREAM, leave="midway"),
 ]
-
-
-class Scripted:
-    """Answers each call as its word says, and tells when it has come."""
-
-    def __init__(self) -> None:
-        self._came: dict[str, threading.Event] = {}
-
-    def expect(self, word: str) -> threading.Event:
-        """What is set once the call with this word has reached the engine."""
-        return self._came.setdefault(word, threading.Event())
-
-    def __call__(self, exchange: Exchange) -> None:
-        body = json.loads(exchange.request.body)
-        word = body.get("input") or body["messages"][-1]["content"]
-        word = word if isinstance(word, str) else word[0]
-        self.expect(word).set()
-        for step in SCRIPTS[word.partition(" ")[0]]:
-            step(exchange)
-
-
-def make(url: str, kind: Kind, number: int, engine: Scripted) -> int | None:
-    """Make one call; its status where it was answered."""
-    word = f"{kind.name} {number}"
-    came = engine.expect(word)
-    with RawClient(url) as client:
-        body = kind.body(word)
-        client.send(request_bytes(kind.method, kind.path, [("Host", "x"), *JSON], body))
-        if kind.leave == "at once":
-            assert came.wait(20)
-            return None
-        answer = client.answer(kind.method)
-        if kind.leave:
-            next(answer.pieces())
-            return None
-        return answer.whole().status
+# One after the other: an engine that is started, and dies in the midst of its second answer, and
+# one that does not start.
+FRAIL = [
+    Kind("id:x", WHOLE._replace(model="frail"), fields={"model": "frail"}),
+    Kind("crash:1", CUT._replace(model="frail"), fields={"model": "frail", **STREAM}),
+    Kind("broken", End(503, "gateway", "engine_not_ready", model="broken"),
+         fields={"model": "broken"}),
+]
+# What the calls of "single" and "full" are too many beside, and the one call of "hasty".
+PLUG = Kind("hold", LEFT._replace(model="full"), fields={"model": "full", **STREAM}, key="single")
+FIRST = Kind("hasty", End(200, **NOWHERE), "/api/tags", "GET", key="hasty")

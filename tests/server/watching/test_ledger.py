@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.fakes.metrics_page import MetricsPage
-from tests.fakes.raw_engine import RawEngine
-from tests.fakes.registry_home import RegistryHome
-from tests.server.gateway_process import GatewayProcess
-from tests.server.scraping import settled
-from tests.server.watching.kinds import KINDS, Kind, Scripted, make
+from tests.server.watching.kinds import FRAIL, Kind
+from tests.server.watching.ledger import Ledger, keep
 
-ROUNDS = 9
+ROUNDS = int(os.environ.get("LEDGER_ROUNDS", "11"))
+# Before it is known whose key it is.
+KEYLESS = ("unauthorized", "host_not_allowed", "origin_not_allowed")
+TWICE = {"die", "reset"}  # on a connection that was kept, which an engine may have closed before
 Row = tuple[Any, ...]
-
-
-class Ledger:
-    """What was done, and what the gateway says of it."""
-
-    def __init__(self, made: list[Kind], page: MetricsPage, log: list[dict[str, Any]]) -> None:
-        self.made = made
-        self.page = page
-        self.log = log
 
 
 def route(kind: Kind) -> str | None:
@@ -35,39 +24,23 @@ def route(kind: Kind) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
-    """Some hundred calls of all kinds, eight at a time."""
-    home = RegistryHome(tmp_path_factory.mktemp("watched") / "home")
-    home.add("m")
-    script = Scripted()
-    made = [kind for _ in range(ROUNDS) for kind in KINDS]
-    with RawEngine(script) as engine:
-        settings = {"loop": {"home": str(home.path), "read-timeout": "1s", "engines": [
-            {"url": engine.url, "models": ["m", "any/*"], "kind": "openai"},
-            {"url": "http://127.0.0.1:1", "models": ["gone"], "kind": "openai"}]}}
-        with GatewayProcess(tmp_path_factory.mktemp("gateway"), settings) as gateway:
-            with ThreadPoolExecutor(8) as pool:
-                statuses = list(pool.map(
-                    lambda pair: make(gateway.url, pair[1], pair[0], script), enumerate(made)))
-            for kind, status in zip(made, statuses):
-                assert status in (None, kind.end.status), (kind, status)
-            page = settled(gateway.url)
-            log = [each for each in gateway.requests() if each["route"] != "/metrics"]
-            yield Ledger(made, page, log)
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    """Some hundred calls of all kinds, or as many as LEDGER_ROUNDS says."""
+    return keep(tmp_path_factory.mktemp("watched"), ROUNDS)
 
 
 def rows(ledger: Ledger) -> Counter[Row]:
     """The ledger as the log has it."""
     return Counter(
-        (k.method, route(k), k.end.status, k.end.closed_by, k.end.error, *k.end.tokens)
-        for k in ledger.made)
+        (k.method, route(k), k.end.status, k.end.closed_by, k.end.error, *k.end.tokens,
+         k.key if k.end.error not in KEYLESS else None) for k in ledger.made)
 
 
 def test_every_call_is_logged_once(ledger: Ledger) -> None:
     """With its end, and under an id of its own."""
     found = Counter((each["method"], each["route"], each["status"], each["closed_by"],
-                     each["error"], each["prompt_tokens"], each["completion_tokens"])
-                    for each in ledger.log)
+                     each["error"], each["prompt_tokens"], each["completion_tokens"],
+                     each["principal"]) for each in ledger.log)
     assert found == rows(ledger)
     assert len({each["request_id"] for each in ledger.log}) == len(ledger.made)
 
@@ -110,6 +83,33 @@ def test_waits_are_those_of_calls_for_engines(ledger: Ledger) -> None:
     """However they ended."""
     wanted = Counter((k.end.model,) for k in ledger.made if k.end.engine)
     assert ledger.page.by("loop_queue_wait_seconds_count", "model") == wanted
+
+
+def test_engines_are_counted_as_often_as_they_were_started(ledger: Ledger) -> None:
+    """Once for each time that one died, and calls have waited for each start."""
+    started = sum(kind.name == FRAIL[0].name for kind in ledger.made)
+    page = ledger.page
+    for name, count in (("starts", started), ("loads", started), ("restarts", started - 1)):
+        assert page.value(f"loop_engine_{name}_total", model="frail") == count
+    assert page.value("loop_load_wait_seconds_count", model="frail") == started
+    assert page.value("loop_engine_loads_total", model="broken") == 0
+
+
+def test_engines_have_seen_what_is_told(ledger: Ledger) -> None:
+    """Each call for one once; no other call at all."""
+    wanted = Counter(k.name for k in ledger.made if k.end.engine
+                     and k.end.model in ("m", "other") or k.name == "hold")
+    seen = Counter(ledger.seen)
+    for name in TWICE:
+        assert wanted[name] <= seen.pop(name) <= 2 * wanted.pop(name)
+    assert seen == wanted
+
+
+def test_nothing_is_left_running(ledger: Ledger) -> None:
+    """Neither requests, but the one that asks, nor calls in a slot or a queue."""
+    page = ledger.page
+    assert page.value("loop_calls_in_flight") == 1
+    assert not page.by("loop_engine_calls", "engine") and not page.by("loop_queue_depth", "engine")
 
 
 def test_bytes_and_times_make_sense(ledger: Ledger) -> None:

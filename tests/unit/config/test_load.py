@@ -128,7 +128,7 @@ keys-file: null
 """ % ("ab" * 32)
 ALL_SETTINGS = Settings(
     ServerSettings("0.0.0.0", 1, 2, 3, 4.0, 5.0, 6.0, True, ("a",), ("b://*",), "0.40.1",
-                   True, "redis://h", "text"),
+                   True, "redis://h", "text", False),
     LoopSettings(
         Path("/h"), 1.0, 2.0, 3.0, "loaded", {"x": "y"},
         (EngineSettings("http://e", ("*",), "k", 4.0, 5.0, 6, "openai", 7, 8.0, 9.0, True, True,

@@ -24,7 +24,7 @@ _INVALID = "invalid model name"
 _MANIFEST = Progress("pulling manifest")
 
 
-class _Missing(CatalogError):
+class _Missing(NotFound):
     """There is no such model to pull, in the words by which clients know that."""
 
     def __init__(self, error: CatalogError) -> None:
