@@ -9,6 +9,7 @@ from gunicorn.http.errors import (
 
 from app import jsontext
 from app.api.shapes import Fault, shape_of, told
+from app.record import Record
 
 _STATUS: list[tuple[type[Exception], str]] = [
     (LimitRequestLine, "414 URI Too Long"),
@@ -45,6 +46,6 @@ def answer(error: BaseException, path: str) -> bytes:
     body = jsontext.encode(told(fault, shape))
     head = (
         f"HTTP/1.1 {status or _FAILED}\r\nConnection: close\r\nContent-Type: {shape.content_type}"
-        f"\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"\r\nServer-Timing: {Record().server_timing()}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode("ascii") + body

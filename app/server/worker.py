@@ -18,12 +18,8 @@ from typing import Any
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from app.client_socket import ClientSocket
-<<<<<<< HEAD
 from app.cpus import keep_to_one
-from app.record import Record
-=======
 from app.server import refusal
->>>>>>> wt-i6
 from app.server.stopping import StoppingWorker
 from app.settings import ServerSettings
 
@@ -227,32 +223,6 @@ def _unread(environ: dict[str, Any]) -> int:
     return int(getattr(reader, "length", 0))
 
 
-<<<<<<< HEAD
-def _reason(exc: BaseException) -> str:
-    """What is wrong with a request, in words; not gunicorn's own, which repeat a line of it.
-
-    A key may stand in that line.
-    """
-    words = re.findall("[A-Z]+(?![a-z])|[A-Z][a-z]+", type(exc).__name__)
-    return " ".join(words).lower()
-
-
-def _answer(status: str, reason: str, path: str) -> bytes:
-    refused = not status.startswith("500")
-    message = f"the request is not valid HTTP: {reason}" if refused else "the gateway failed"
-    kind = "invalid_request_error" if refused else "server_error"
-    error = {"message": message, "type": kind, "param": None,
-             "code": None if refused else "internal_error"}
-    body = jsontext.encode({"error": message if path.startswith("/api/") else error})
-    head = (
-        f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: application/json\r\n"
-        f"Server-Timing: {Record().server_timing()}\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode("ascii") + body
-
-
-=======
->>>>>>> wt-i6
 def _allow_open_files() -> None:
     """Every stream holds two sockets: take as many descriptors as this process may have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
