@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.catalog.manifest import MAX_BYTES, BadManifest, Entry, parse
 from app.catalog.names import normal
-from app.catalog.signature import Signature, signature
+from app.catalog.signature import Signature, signature, unchanged
 
 log = logging.getLogger(__name__)
 
@@ -99,12 +99,12 @@ def _manifest(directory: str) -> Path:
 
 def _refresh(path: Path, before: dict[Path, _Read]) -> _Read | None:
     """What the manifest holds now; None where there is none."""
+    known = before.get(path)
+    if known and known.signature.settled and unchanged(path, known.signature):
+        return known
     found = signature(path)
     if found is None:
         return None
-    known = before.get(path)
-    if known and known.signature == found and found.settled:
-        return known
     try:
         return _Read(found, _read_calmly(path, found))
     except (BadManifest, OSError) as error:
