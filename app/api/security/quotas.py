@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from flask import Flask, Response, current_app, g
 
 from app.api.security.principal import principal
-from app.api.security.rates import Concurrency, Rates, Standing
+from app.api.security.rates import Concurrency, Rates
+from app.api.security.standing import Standing
 from app.errors import GatewayError, Kind
 
 _PREFIX = "x-ratelimit-"

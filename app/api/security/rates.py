@@ -5,34 +5,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, cast
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from limits import RateLimitItem, parse
-from limits.errors import StorageError
-from limits.storage import MemoryStorage, Storage, storage_from_string
-from limits.strategies import FixedWindowRateLimiter
-
+from app.api.security.standing import Standing
 from app.errors import GatewayError, Kind
+
+if TYPE_CHECKING:
+    from app.api.security.counters import Counters
 
 log = logging.getLogger(__name__)
 
-_REDIS_TIMEOUT = 0.5  # s; a counter is not worth more waiting
 _AWAY = 10.0  # s; a server that failed is not asked for so long
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What a key with a rate has left: so many of ``limit`` requests for ``reset`` seconds.
-
-    ``exceeded`` is whether the request that was counted is one too many.
-    """
-
-    limit: int
-    remaining: int
-    reset: float
-    exceeded: bool
 
 
 class Rates:
@@ -40,8 +24,8 @@ class Rates:
 
     def __init__(self, storage: str, clock: Callable[[], float] = time.monotonic) -> None:
         """``storage`` is memory:// or the address of a Redis server that several gateways share."""
-        self._own = FixedWindowRateLimiter(_Counters())
-        self._shared = None if storage.startswith("memory:") else _shared(storage)
+        self._lock = threading.Lock()
+        self._shared = None if storage.startswith("memory:") else _counters(storage)
         self._clock = clock
         self._away_until = clock()
 
@@ -51,16 +35,25 @@ class Rates:
         Blocks for a Redis server, half a second at most for each of its answers; while it does not
         give any, this gateway counts by itself.
         """
-        item = _item(rate)
         if self._shared is None or self._clock() < self._away_until:
-            return _counted(self._own, item, name)
+            return self._own.count(name, rate)
+        from app.api.security.counters import Unreachable
+
         try:
-            return _counted(self._shared, item, name)
-        except StorageError as error:
+            return self._shared.count(name, rate)
+        except Unreachable as error:
             self._away_until = self._clock() + _AWAY
-            cause = type(error.__cause__ or error).__name__
-            log.warning("server.rate-storage fails (%s); requests are counted here", cause)
-            return _counted(self._own, item, name)
+            log.warning("server.rate-storage fails (%s); requests are counted here", error)
+            return self._own.count(name, rate)
+
+    @property
+    def _own(self) -> "Counters":
+        with self._lock:
+            return self._made
+
+    @cached_property
+    def _made(self) -> "Counters":
+        return _counters("memory://")
 
 
 class Concurrency:
@@ -86,52 +79,7 @@ class Concurrency:
             self._running[name] -= 1
 
 
-class _Idle(threading.Timer):
-    """A timer that is never started, and says that it runs."""
+def _counters(storage: str) -> "Counters":
+    from app.api.security.counters import Counters  # not before there is something to count
 
-    def is_alive(self) -> bool:
-        return True
-
-
-class _Counters(MemoryStorage):
-    """One counter per key, for ever: no thread is started to forget old ones.
-
-    The library starts one within every 10 ms in which something is counted, which costs more than
-    all else here. Its counters are exact under one lock only.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lock = threading.Lock()
-        self.timer.cancel()
-        self.timer = _Idle(0, lambda: None)
-
-    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
-        """As MemoryStorage.incr."""
-        with self._lock:
-            return super().incr(key, expiry, amount)
-
-
-@lru_cache
-def _item(rate: str) -> RateLimitItem:
-    return parse(rate)
-
-
-def _shared(uri: str) -> FixedWindowRateLimiter:
-    from redis.backoff import NoBackoff  # an extra: not there where nothing is shared
-    from redis.retry import Retry
-
-    options: dict[str, Any] = {
-        "wrap_exceptions": True, "key_prefix": "loop-gateway", "socket_timeout": _REDIS_TIMEOUT,
-        "socket_connect_timeout": _REDIS_TIMEOUT, "retry": Retry(NoBackoff(), 0),
-        "protocol": 2,  # counting takes no more, and servers before 6 know no other
-    }
-    return FixedWindowRateLimiter(cast(Storage, storage_from_string(uri, **options)))
-
-
-def _counted(limiter: FixedWindowRateLimiter, item: RateLimitItem, name: str) -> Standing:
-    """The standing after one more request; raises StorageError."""
-    allowed = limiter.hit(item, name)
-    stats = limiter.get_window_stats(item, name)
-    reset = max(0.0, stats.reset_time - time.time())
-    return Standing(item.amount, stats.remaining, reset, not allowed)
+    return Counters(storage)
