@@ -74,7 +74,7 @@ def test_a_chat_is_answered_under_the_alias(shared_engine: EngineProcess) -> Non
     assert body["usage"]["completion_tokens"] == body["timings"]["predicted_n"] == 8
 
 
-@pytest.mark.parametrize("words", [1, 1200])
+@pytest.mark.parametrize("words", [1, 600])
 def test_texts_are_embedded(shared_engine: EngineProcess, words: int) -> None:
     """The same server embeds texts, short ones and those it takes in pieces."""
     answer = post(shared_engine.url, "/v1/embeddings", {"model": ALIAS, "input": "sea " * words})
