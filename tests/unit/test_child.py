@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,8 @@ def own(tmp_path: Path) -> Iterator[Own]:
     yield start
     for owner in started:
         for pid in descendants(owner.pid) if running(owner.pid) else []:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         owner.kill()
         owner.communicate()
 

@@ -20,6 +20,7 @@ Guard = subprocess.Popen[bytes]
 Start = Callable[..., Guard]
 # A daemon as they are made: a child of a child that has ended, in a session of its own.
 DAEMON = "sh -c 'setsid sh -c \"echo \\$\\$ >> pids; exec sleep 1000\" & exit'; "
+OF_GLIBC = 0b11 << 31  # the signals 32 and 33, which its posix_spawn ignores in what it starts
 
 
 @pytest.fixture
@@ -190,4 +191,5 @@ def test_what_the_engine_is_started_with(guard: Start, tmp_path: Path) -> None:
 def test_no_signal_is_blocked_or_ignored(guard: Start) -> None:
     """In the engine; the guard itself, as any Python, ignores SIGPIPE."""
     told = written(guard("grep", "-E", "Sig(Blk|Ign)", "/proc/self/status")).split()
-    assert told == [b"SigBlk:", b"0" * 16, b"SigIgn:", b"0" * 16]
+    assert told[::2] == [b"SigBlk:", b"SigIgn:"]
+    assert {int(mask, 16) & ~OF_GLIBC for mask in told[1::2]} == {0}
