@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_LOOK = 3600.0  # s between two looks
 _AFTER_A_FAULT = 1.0
+_GROWTH = 2.0  # s between two looks at what engines take, as they grow without a word
 _MIB = 1024 * 1024
 
 
@@ -120,8 +121,9 @@ class Supervisor:
         return False
 
     def memory_used(self) -> int:
-        """Bytes that the engines which have a process take, as estimated."""
-        return sum(facts.memory for facts in self._facts() if facts.has_process)
+        """Bytes that the engines which have a process take now: of each the larger of what was
+        estimated and what is resident."""
+        return sum(unit.facts(fresh=0.0).takes for unit in self.units())
 
     def close(self, hastily: bool) -> None:
         """End all engines and the calls that wait for them; blocks until they are gone."""
@@ -182,6 +184,8 @@ class Supervisor:
         self._hold(made)
         for key in made.start:
             self._lifecycle.start(units[key])
+        if self.budget is not None and any(each.has_process for each in facts):
+            made.look_by(now + _GROWTH)
         return made.look_at
 
     def _forget(self) -> None:
@@ -192,12 +196,10 @@ class Supervisor:
             for key in gone:
                 del self._units[key]
 
-    def _facts(self) -> list[UnitFacts]:
-        return [unit.facts() for unit in self.units()]
-
     def _watch(self, units: Collection[Unit]) -> None:
         """Before the facts are taken: hear of engines that fall idle while memory is wanted."""
-        wanted = any(unit.wanted for unit in units)
+        used = sum(unit.facts().takes for unit in units)
+        wanted = any(unit.wanted for unit in units) or used > (self.budget or used)
         ahead = max((unit.admission.service.mean for unit in units if unit.loaded), default=0.0)
         for unit in units:
             unit.admission.watched = wanted or unit.keep == 0
@@ -210,7 +212,7 @@ class Supervisor:
 
     def _refuse(self, unit: Unit, facts: list[UnitFacts]) -> None:
         """Answer the calls for a model that cannot fit, with the numbers."""
-        pinned = sum(f.memory for f in facts if f.pinned and f.has_process)
+        pinned = sum(each.takes for each in facts if each.pinned)
         text = (f"the model '{unit.model}' needs about {unit.life.memory // _MIB} MiB of memory, "
                 f"and loop.memory-budget is {(self.budget or 0) // _MIB} MiB")
         if pinned:

@@ -10,6 +10,7 @@ from app.engines.health import Health
 from app.engines.loading import Loading
 from app.engines.making import Command, Process
 from app.engines.props import QUICK, PropsCache, asking, parse_props
+from app.engines.resident import FRESH, Resident
 from app.engines.unit_facts import State, UnitFacts
 from app.errors import GatewayError, Kind
 
@@ -76,6 +77,7 @@ class Unit:
         self.kept: float | None = None  # s to stay without a call, None for the usual time
         self.released: float | None = None  # since when it is to end, pinned or not
         self.life = Life()
+        self._resident = Resident(clock)
         self._keep_alive = keep_alive
         self._hear = hear
         self._clock = clock
@@ -176,8 +178,12 @@ class Unit:
         if self.life.failures:
             self.life.failures = 0
 
-    def facts(self) -> UnitFacts:
-        """The unit as the policy sees it."""
+    def resident(self, fresh: float = FRESH) -> int | None:
+        """Resident bytes of its processes, None without any; looked up ``fresh`` s ago at most."""
+        return self._resident.of(self.life.process, fresh)
+
+    def facts(self, fresh: float = FRESH) -> UnitFacts:
+        """The unit as the policy sees it, its memory as it was at most ``fresh`` seconds ago."""
         life, demand = self.life, self.admission.demand()
         owed = self.admission.owed_since if self.ended else None
         if self.ended and (demand.waiting or life.wanted or owed is not None):
@@ -187,7 +193,7 @@ class Unit:
             self.address, life.state, life.memory, demand.held,
             demand.waiting or int(owed is not None), since, demand.unused_since, life.ready_since,
             life.load_time, self.keep, life.not_before, self.pinned,
-            life.wanted and not self.admission.retired,
+            life.wanted and not self.admission.retired, self.resident(fresh) or 0,
         )
 
     def ask(self, target: str) -> tuple[int, bytes]:
