@@ -159,12 +159,15 @@ class Unit:
             self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def learn_slots(self) -> None:
-        """Let as many calls run at a time as the engine says; blocks for a third of a second."""
+        """Let as many calls run at a time as the process says, or else as its command does.
+
+        Blocks for seconds at most.
+        """
         try:
             found = parse_props(*self.ask("/props"))
         except GatewayError:
-            return
-        self.admission.slots = found.slots or None if found else None
+            found = None
+        self.admission.slots = found.slots if found and found.slots else self.command.slots
 
     def failed_probe(self, why: str) -> None:
         """A strike, by somebody who asked beside all calls."""
