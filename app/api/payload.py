@@ -13,6 +13,9 @@ Raw = bytes | bytearray
 
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
 _NAME = re.compile(rb'^(?i:content-disposition):[^\r\n]*[;\s](?i:name)="?model"?[\s;\r]', re.M)
+# How many answers are wanted: llama-server's name for it, which counts there before OpenAI's
+# (tools/server/server-schema.cpp).
+_CHOICES = ("n_cmpl", "n")
 _MAX_PARTS = 1024
 _MAX_HEADERS = 16384  # bytes of one part's headers
 
@@ -48,13 +51,17 @@ class JsonBody:
     @property
     def facts(self) -> dict[str, Any]:
         """The fields of Call that stand in the body."""
-        return {"choices": self.fields.get("n"), "priority": self.extensions.priority,
+        return {"choices": self._choices, "priority": self.extensions.priority,
                 "session": self.extensions.session}
+
+    @property
+    def _choices(self) -> dict[str, Any]:
+        return {name: self.fields[name] for name in _CHOICES if self.fields.get(name) is not None}
 
     @property
     def parts(self) -> int:
         """How many answers a stream in reply to it holds."""
-        found = self.fields.get("n")
+        found = next(iter(self._choices.values()), None)
         return found if isinstance(found, int) and 1 < found <= _MAX_PARTS else 1
 
     def with_field(self, name: str, value: Any) -> "JsonBody":
