@@ -46,7 +46,7 @@ class EngineCommand:
 
     def __init__(self, model: str, settings: EngineSettings, around: Surroundings) -> None:
         """``settings`` are whole: no limit is left to those of ``loop``."""
-        self.name = Path(settings.command[0]).name
+        self.name = program(settings)
         self.start_timeout = settings.start_timeout
         self.strikes = settings.strikes
         self._slots = settings.slots or DEFAULT_SLOTS  # what {slots} stands for
@@ -112,6 +112,11 @@ class EngineCommand:
         if self._settings.command != BUILTIN:
             return self._settings.command
         return (*_BUILTIN, *_PROJECTOR) if projector_of(entry) else _BUILTIN
+
+
+def program(settings: EngineSettings) -> str:
+    """The name of the program that the command starts."""
+    return Path(settings.command[0]).name
 
 
 def _signatures(entry: Entry) -> list[Signature | None]:

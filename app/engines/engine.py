@@ -24,7 +24,6 @@ _SLOTS_RETRY = 10.0  # s until an engine that did not say how many it has is ask
 class Engine(Protocol):
     """What a call needs of an engine. Safe to use from many threads."""
 
-    address: str  # tells it from other engines, also in other gateways
     managed: bool
     max_choices: int | None
     learns_slots: bool  # whether the engine itself is to say how many it has
@@ -32,6 +31,10 @@ class Engine(Protocol):
     health: Health
     loading: Loading
     props: PropsCache
+
+    @property
+    def address(self) -> str:
+        """Tells it from other engines, also in other gateways."""
 
     @property
     def client(self) -> EngineClient:

@@ -60,15 +60,16 @@ class Unit:
 
     def __init__(
         self, model: str, command: Command, admission: Admission, keep_alive: Callable[[], float],
-        hear: "Hearing", clock: Callable[[], float], address: str,
+        hear: "Hearing", clock: Callable[[], float], key: str,
     ) -> None:
         """It stays for ``keep_alive()`` seconds without a call; ``hear`` hears what goes wrong.
 
-        ``address`` tells it from all other units there are.
+        ``key`` tells it from all other units there are, and never changes.
         """
         self.model = model
         self.command = command
-        self.address = address
+        self.key = key
+        self.number = 1
         self.max_choices = command.max_choices
         self.admission = admission
         self.health = Health(command.strikes, clock)
@@ -81,6 +82,14 @@ class Unit:
         self._keep_alive = keep_alive
         self._hear = hear
         self._clock = clock
+
+    @property
+    def address(self) -> str:
+        """What it is called, here and in other gateways: its ``number`` is that of the present
+        configuration, among the engines of the same program and model.
+        """
+        name = f"{self.command.name} {self.model}"
+        return name if self.number == 1 else f"{name} #{self.number}"
 
     @property
     def client(self) -> EngineClient:
@@ -193,7 +202,7 @@ class Unit:
             life.memory = self.command.memory()
         since = min((at for at in (demand.wanted_since, owed) if at is not None), default=None)
         return UnitFacts(
-            self.address, life.state, life.memory, demand.held,
+            self.key, life.state, life.memory, demand.held,
             demand.waiting or int(owed is not None), since, demand.unused_since, life.ready_since,
             life.load_time, self.keep, life.not_before, self.pinned,
             life.wanted and not self.admission.retired, self.resident(fresh) or 0,
