@@ -57,7 +57,8 @@ def relief(
     1. Idle engines, the least recently used first; one that has just come is waited for.
     2. Then engines whose turn is over, the one that began its turn first: as in ``make_room``. But
        not one that alone is over the budget: it would be so again, and goes once it is idle.
-    Who can go does so at once, even if that is not enough. The engines that may go are the same.
+    Who can go does so at once, even if that is not enough. No engine goes that is pinned, ``taken``
+    already, starting, or was made ready less than ``rules.min_residency`` ago.
     """
     assert rules.budget is not None
     quantum = turn_length(units, rules)

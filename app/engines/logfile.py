@@ -101,3 +101,6 @@ def _locked(file: FileIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except (BlockingIOError, FileNotFoundError):
         return False
+    except OSError:  # a file system without locks
+        file.close()
+        raise

@@ -22,7 +22,7 @@ class EngineCollector(Collector):
         self, engines: Callable[[], list[EngineStatus]],
         memory: Callable[[], tuple[int | None, int]],
     ) -> None:
-        """``memory`` gives the bytes that managed engines may take and do take, as estimated."""
+        """``memory`` gives the bytes that managed engines may take and do take."""
         self._engines = engines
         self._memory = memory
 
