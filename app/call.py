@@ -1,7 +1,7 @@
 """What travels the road: a Call on the way to an engine, a Reply on the way back."""
 
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum, auto
 from typing import Any, Protocol
@@ -63,9 +63,10 @@ class Call:
 
     ``target`` is path and query as they go on the request line. ``client`` is the socket whose
     closing means that nobody waits any more. ``caller`` is who asks, as far as fairness goes;
-    ``session`` names the conversation, where the client gave it a name; ``choices`` is the body's
-    ``n`` as it is, None where there is none. ``limit`` is for how long the engine may be silent, in
-    seconds; None: as long as any call of its. ``record`` is that of the request it is made for.
+    ``session`` names the conversation, where the client gave it a name; ``choices`` are the fields
+    of the body that say how many answers are wanted, as they are, without null. ``limit`` is for
+    how long the engine may be silent, in seconds; None: as long as any call of its. ``record`` is
+    that of the request it is made for.
     """
 
     target: str
@@ -79,7 +80,7 @@ class Call:
     priority: Priority = Priority.NORMAL
     caller: str = ""
     session: str | None = None
-    choices: Any = None
+    choices: Mapping[str, Any] = field(default_factory=dict)
     limit: float | None = None
     record: Record = field(default_factory=Record, repr=False)
 

@@ -10,7 +10,7 @@ from app.call import Call, Passing, Reply
 from app.engine_facts import EngineFacts
 from app.engines.admission import Retired
 from app.engines.dispatch import dispatch
-from app.engines.engine import Engine, takes_choices
+from app.engines.engine import Engine, excess
 from app.engines.hangup import Departure, Hangups
 from app.engines.own_metrics import OwnMetrics
 from app.engines.runs import Runs
@@ -130,11 +130,12 @@ class Gateway:
         serving = self._routes.fleet.engines(model)
         if not serving:
             raise GatewayError.unknown_model(call.model or model)
-        able = [engine for engine in serving if takes_choices(engine, call)]
+        able = [engine for engine in serving if excess(call, engine.max_choices) is None]
         if not able:
             most = max(engine.max_choices or 1 for engine in serving)
-            text = "'n' must be 1" if most == 1 else f"'n' must be from 1 to {most}"
-            raise GatewayError(Kind.INVALID_FIELD, f"{text} for this model", param="n")
+            field, bounds = excess(call, most), "1" if most == 1 else f"from 1 to {most}"
+            text = f"'{field}' must be {bounds} for this model"
+            raise GatewayError(Kind.INVALID_FIELD, text, param=field)
         return able
 
     def resolve(self, name: str | None) -> str:

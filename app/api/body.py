@@ -39,7 +39,7 @@ def read_json(schema: Schema) -> JsonBody:
         _check(body.fields, schema)
         return body
     _check(body.fields, schema, _EXTENSIONS)
-    return JsonBody(None, *taken_out(body.fields))
+    return JsonBody(None, *taken_out(body.fields), body.path)
 
 
 def read_aside(schema: Schema, empty: str) -> JsonBody:
@@ -79,7 +79,8 @@ def _object(empty: str) -> JsonBody:
         raise GatewayError(Kind.INVALID_BODY, f"the request body is {error}") from None
     if not isinstance(fields, dict):
         raise GatewayError(Kind.INVALID_BODY, "the request body is not a JSON object")
-    return JsonBody(raw.removeprefix(_BOM) if raw.startswith(_BOM) else raw, fields)
+    return JsonBody(raw.removeprefix(_BOM) if raw.startswith(_BOM) else raw, fields,
+                    path=request.path)
 
 
 def _check(fields: dict[str, Any], *views: Schema) -> None:

@@ -1,18 +1,21 @@
 """The bodies that calls carry: the client's own bytes, and where in them the model is named."""
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from app import jsontext
 from app.api.extensions import NONE, Extensions
+from app.api.opening import opening
 from app.errors import GatewayError, Kind
 
 Raw = bytes | bytearray
 
 _BOUNDARY = re.compile(r'boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))', re.IGNORECASE)
 _NAME = re.compile(rb'^(?i:content-disposition):[^\r\n]*[;\s](?i:name)="?model"?[\s;\r]', re.M)
+# How many answers are wanted: llama-server's name for it, which counts there before OpenAI's
+# (tools/server/server-schema.cpp).
+_CHOICES = ("n_cmpl", "n")
 _MAX_PARTS = 1024
 _MAX_HEADERS = 16384  # bytes of one part's headers
 
@@ -23,14 +26,16 @@ class JsonBody:
     content_type = "application/json"
 
     def __init__(self, raw: Raw | None, fields: dict[str, Any],
-                 extensions: Extensions = NONE) -> None:
+                 extensions: Extensions = NONE, path: str = "") -> None:
         """``raw`` is None where the bytes have still to be made of ``fields``.
 
-        ``extensions`` is what stood in the body beside them.
+        ``extensions`` is what stood in the body beside them. ``path`` is where it was sent, which
+        can make a difference to what the fields mean.
         """
         self._raw = raw
         self.fields = fields
         self.extensions = extensions
+        self.path = path
 
     @property
     def raw(self) -> Raw:
@@ -48,28 +53,27 @@ class JsonBody:
     @property
     def facts(self) -> dict[str, Any]:
         """The fields of Call that stand in the body."""
-        return {"choices": self.fields.get("n"), "priority": self.extensions.priority,
+        return {"choices": self._choices, "priority": self.extensions.priority,
                 "session": self.extensions.session}
+
+    @property
+    def _choices(self) -> dict[str, Any]:
+        return {name: self.fields[name] for name in _CHOICES if self.fields.get(name) is not None}
 
     @property
     def parts(self) -> int:
         """How many answers a stream in reply to it holds."""
-        found = self.fields.get("n")
+        found = next(iter(self._choices.values()), None)
         return found if isinstance(found, int) and 1 < found <= _MAX_PARTS else 1
 
     def with_field(self, name: str, value: Any) -> "JsonBody":
         """This body with one field set."""
-        return JsonBody(None, {**self.fields, name: value}, self.extensions)
+        return JsonBody(None, {**self.fields, name: value}, self.extensions, self.path)
 
     @property
     def opening(self) -> str | None:
-        """The messages up to the first that is no system message: they stay while it goes on."""
-        messages = self.fields.get("messages")
-        if not isinstance(messages, list) or not messages:
-            return None
-        own = (i for i, each in enumerate(messages) if not _is_of_system(each))
-        opening = messages[:next(own, len(messages)) + 1]
-        return json.dumps([self.fields.get("model"), opening], sort_keys=True)
+        """What it begins with and keeps while the conversation goes on; None: not known."""
+        return opening(self.path, self.fields)
 
     def for_model(self, name: str) -> "JsonBody":
         """This body with ``model`` set: the same bytes where it has that value already."""
@@ -121,10 +125,6 @@ class OpaqueBody:
     def for_model(self, name: str) -> "OpaqueBody":
         """Itself: there is nothing in it that could change."""
         return self
-
-
-def _is_of_system(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") in ("system", "developer")
 
 
 def form(raw: Raw, content_type: str) -> FormBody:

@@ -38,7 +38,7 @@ def _choices(event: dict[str, Any]) -> set[Any]:
 
 
 def _stop(event: dict[str, Any]) -> set[Any]:
-    return {None} if event.get("stop") is True else set()
+    return {event.get("index", 0)} if event.get("stop") is True else set()
 
 
 def _typed(*types: str) -> Callable[[dict[str, Any]], set[Any]]:

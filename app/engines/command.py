@@ -24,6 +24,7 @@ from app.engines.props import LIMITS
 from app.settings import BUILTIN, EngineSettings
 
 DEFAULT_SLOTS = 4
+_SLOTS = "{slots}"
 _PLACEHOLDER = re.compile(r"\{(file|port|model|slots|projector)\}")
 _BUILTIN = (sys.executable, "-m", "app.engines.builtin", "--host", "127.0.0.1",
             "--model", "{file}", "--alias", "{model}", "--port", "{port}", "--parallel", "{slots}")
@@ -45,14 +46,16 @@ class EngineCommand:
 
     def __init__(self, model: str, settings: EngineSettings, around: Surroundings) -> None:
         """``settings`` are whole: no limit is left to those of ``loop``."""
-        self.name = Path(settings.command[0]).name
+        self.name = program(settings)
         self.start_timeout = settings.start_timeout
         self.strikes = settings.strikes
-        self.slots = settings.slots or DEFAULT_SLOTS
+        self._slots = settings.slots or DEFAULT_SLOTS  # what {slots} stands for
         self.max_choices = settings.max_choices
         self.pinned = settings.pinned
         builtin = settings.command == BUILTIN
         self.learns_slots = settings.slots is None and not builtin
+        told = not self.learns_slots or any(_SLOTS in part for part in settings.command)
+        self.slots = self._slots if told else None
         self.kind = LLAMA_SERVER if builtin else settings.kind
         self._model = model
         self._settings = settings
@@ -76,7 +79,7 @@ class EngineCommand:
         entry = self._around.registry.find(self._model)
         if entry is None:
             return 0
-        return memory_of(self._settings.command, self._around.facts.of_model(entry), self.slots)
+        return memory_of(self._settings.command, self._around.facts.of_model(entry), self._slots)
 
     def start(self, port: int) -> EngineProcess:
         """The process, just started. Raises CannotStart."""
@@ -85,7 +88,7 @@ class EngineCommand:
             raise CannotStart("the model is no longer in the registry")
         self._started, self._files = entry, _signatures(entry)
         log = self._around.home / FOLDER / f"{entry.directory.name}.log"
-        line = filled(self._template(entry), entry, port, self.slots)
+        line = filled(self._template(entry), entry, port, self._slots)
         directory = ROOT if self._settings.command == BUILTIN else None  # where its module is found
         try:
             return EngineProcess(line, log, self._settings.stop_timeout, marks(self._around.home),
@@ -109,6 +112,11 @@ class EngineCommand:
         if self._settings.command != BUILTIN:
             return self._settings.command
         return (*_BUILTIN, *_PROJECTOR) if projector_of(entry) else _BUILTIN
+
+
+def program(settings: EngineSettings) -> str:
+    """The name of the program that the command starts."""
+    return Path(settings.command[0]).name
 
 
 def _signatures(entry: Entry) -> list[Signature | None]:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.call import Call
 from app.engine_facts import OPENAI
@@ -24,7 +24,6 @@ _SLOTS_RETRY = 10.0  # s until an engine that did not say how many it has is ask
 class Engine(Protocol):
     """What a call needs of an engine. Safe to use from many threads."""
 
-    address: str  # tells it from other engines, also in other gateways
     managed: bool
     max_choices: int | None
     learns_slots: bool  # whether the engine itself is to say how many it has
@@ -32,6 +31,10 @@ class Engine(Protocol):
     health: Health
     loading: Loading
     props: PropsCache
+
+    @property
+    def address(self) -> str:
+        """Tells it from other engines, also in other gateways."""
 
     @property
     def client(self) -> EngineClient:
@@ -79,13 +82,16 @@ def note(engine: Engine, client: EngineClient, error: GatewayError) -> None:
         engine.silent(client, error.message)
 
 
-def takes_choices(engine: Engine, call: Call) -> bool:
-    """Whether the engine gives as many answers as the call asks for."""
-    if engine.max_choices is None or call.choices is None:
-        return True
-    wanted = call.choices
+def excess(call: Call, most: int | None) -> str | None:
+    """The field by which the call asks for other than 1 to ``most`` answers, if one does."""
+    if most is None:
+        return None
+    return next((name for name, wanted in call.choices.items() if not _within(wanted, most)), None)
+
+
+def _within(wanted: Any, most: int) -> bool:
     return (isinstance(wanted, (int, float)) and not isinstance(wanted, bool)
-            and 1 <= wanted <= engine.max_choices)
+            and 1 <= wanted <= most)
 
 
 class Attached:

@@ -41,12 +41,36 @@ def make_room(
             if u.state in (State.READY, State.STARTING) and not u.pinned and u.key not in taken}
     chosen = _enough(needed, sorted(
         (u for u in units if u.key in ends), key=lambda u: _preference(u, ends[u.key], now)))
-    if sum(u.memory for u in chosen) < needed or any(ends[u.key] > now for u in chosen):
+    if sum(u.takes for u in chosen) < needed or any(ends[u.key] > now for u in chosen):
         later = [end for end in ends.values() if now < end < math.inf]
         return Room(False, look_at=min(later, default=None),
                     awaited=tuple(u.key for u in chosen))
     stop = tuple(u.key for u in chosen if not u.held)
     return Room(True, stop, tuple(u.key for u in chosen if u.held))
+
+
+def relief(
+    surplus: int, units: Sequence[UnitFacts], now: float, rules: Rules, taken: Collection[str] = (),
+) -> Room:
+    """How those that run are to take ``surplus`` bytes less, as they are over the budget.
+
+    1. Idle engines, the least recently used first; one that has just come is waited for.
+    2. Then engines whose turn is over, the one that began its turn first: as in ``make_room``. But
+       not one that alone is over the budget: it would be so again, and goes once it is idle.
+    Who can go does so at once, even if that is not enough. No engine goes that is pinned, ``taken``
+    already, starting, or was made ready less than ``rules.min_residency`` ago.
+    """
+    assert rules.budget is not None
+    quantum = turn_length(units, rules)
+    ends = {u.key: _end(u, -math.inf, quantum, rules) for u in units
+            if u.state is State.READY and not u.pinned and u.key not in taken
+            and (u.idle or u.takes <= rules.budget)}
+    chosen = _enough(surplus, sorted(
+        (u for u in units if u.key in ends), key=lambda u: _preference(u, ends[u.key], now)))
+    due = [u for u in chosen if ends[u.key] <= now]
+    later = [ends[u.key] for u in chosen if ends[u.key] > now]
+    return Room(sum(u.takes for u in due) >= surplus, tuple(u.key for u in due if not u.held),
+                tuple(u.key for u in due if u.held), min(later, default=None))
 
 
 def turn_length(units: Sequence[UnitFacts], rules: Rules) -> float:
@@ -85,5 +109,5 @@ def _enough(needed: int, units: Sequence[UnitFacts]) -> list[UnitFacts]:
         if needed <= 0:
             break
         chosen.append(unit)
-        needed -= unit.memory
+        needed -= unit.takes
     return chosen

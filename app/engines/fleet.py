@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.engines.command import EngineCommand, Surroundings
+from app.engines.command import EngineCommand, Surroundings, program
 from app.engines.engine import Attached, Engine
 from app.engines.making import UnitKey
 from app.engines.orphans import end_orphans
@@ -123,6 +123,7 @@ class Fleet:
         and have those started that are to be there and were not to be before."""
         self._owners.stock.retain(self._made_of)
         self._owners.supervisor.retain(self._has)
+        self._owners.supervisor.renumber(self._number)
         self._start(self._preloaded() - before._preloaded())
 
     def _start(self, keys: set[UnitKey]) -> None:
@@ -140,6 +141,12 @@ class Fleet:
     def _has(self, key: UnitKey) -> bool:
         """Whether the configuration still has that unit."""
         return key in self._keys(key.model, candidates(key.model, self._served)).values()
+
+    def _number(self, key: UnitKey) -> int | None:
+        """Which of the units of its program and model it is, in the order of the configuration."""
+        keys = self._keys(key.model, candidates(key.model, self._served)).values()
+        alike = [each for each in keys if program(each.settings) == program(key.settings)]
+        return alike.index(key) + 1 if key in alike else None
 
     def _able(self, model: str) -> list[int]:
         found = candidates(model, self._served)
@@ -169,4 +176,5 @@ class Fleet:
         found = supervisor.known(key)
         if found is not None:
             return found
-        return supervisor.unit(key, EngineCommand(key.model, key.settings, self._around))
+        command = EngineCommand(key.model, key.settings, self._around)
+        return supervisor.unit(key, command, self._number(key) or 1)

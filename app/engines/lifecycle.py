@@ -163,6 +163,8 @@ class Lifecycle:
             raise CannotStart("the configuration has it no more")
 
     def _ready(self, unit: Unit, began: float) -> None:
+        if unit.command.learns_slots:  # before anybody can let calls through
+            unit.learn_slots()
         with self._lock:
             self._require_wanted(unit)
             life = unit.life
@@ -172,8 +174,6 @@ class Lifecycle:
             life.load_time = life.ready_since - began
             unit.health.reset()
         unit.props.expire()
-        if unit.command.learns_slots:
-            unit.learn_slots()
         log.info("the engine of %s is ready after %.1f s", unit.model, unit.life.load_time)
         unit.admission.move(Gate.OPEN)
         self._notice()

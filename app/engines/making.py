@@ -36,8 +36,8 @@ class Command(Protocol):
     name: str  # of its program
     start_timeout: float
     strikes: int
-    slots: int
-    learns_slots: bool
+    slots: int | None  # as long as the engine itself says nothing; None: as many as come
+    learns_slots: bool  # whether it is asked
     max_choices: int | None
     kind: str | None
     pinned: bool

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from app.engines.engine import Attached
 from app.engines.fleet import Fleet
@@ -48,7 +49,7 @@ class OwnMetrics:
         self._fleet = fleet
         self._used = used
         self._lock = threading.Lock()
-        self._known: dict[str, _Known | None] = {}
+        self._known: WeakKeyDictionary[Attached | Unit, _Known | None] = WeakKeyDictionary()
 
     def texts(self) -> list[EngineText]:
         """What each loaded llama-server says; those that do not answer at once are left out.
@@ -88,11 +89,11 @@ class OwnMetrics:
         except GatewayError:
             known = None  # whoever asks next tries again
         with self._lock:
-            self._known[loaded.engine.address] = known
+            self._known[loaded.engine] = known
 
     def _of(self, loaded: _Loaded) -> _Known | None:
         with self._lock:
-            known = self._known.get(loaded.engine.address)
+            known = self._known.get(loaded.engine)
         return known if known and known.start == loaded.start else None
 
     def _said(self, loaded: _Loaded) -> EngineText | None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from app.engines.eviction import make_room
+from app.engines.eviction import Room, make_room, relief
 from app.engines.unit_facts import Rules, State, UnitFacts
 
 
@@ -30,10 +30,12 @@ def plan(units: Sequence[UnitFacts], now: float, rules: Rules) -> Plan:
     1. Refuse the calls of a model that is not there and can never fit beside those that are never
        stopped.
     2. Stop who has been idle for its keep-alive.
-    3. Start the wanted ones, whose call waits longest first, where they fit.
-    4. For one that does not fit make room, as soon as that is possible; the memory it needs is its
+    3. Where those that run take more than the budget, which may have become less and they more,
+       stop idle ones, and let others whose turn is over end their calls first, until they fit.
+    4. Start the wanted ones, whose call waits longest first, where they fit.
+    5. For one that does not fit make room, as soon as that is possible; the memory it needs is its
        own from then on, and nobody whose call came later gets it.
-    5. Start those that are to be there from the beginning, where they fit without all that.
+    6. Start those that are to be there from the beginning, where they fit without all that.
     """
     made = Plan()
     made.refuse = [u.key for u in units if u.waiting and not can_fit(u, units, rules.budget)
@@ -45,7 +47,7 @@ def plan(units: Sequence[UnitFacts], now: float, rules: Rules) -> Plan:
 
 def can_fit(unit: UnitFacts, units: Sequence[UnitFacts], budget: int | None) -> bool:
     """Whether the unit would fit if every engine that may be stopped were."""
-    pinned = sum(u.memory for u in units if u.pinned and u.has_process and u.key != unit.key)
+    pinned = sum(u.takes for u in units if u.pinned and u.key != unit.key)
     return budget is None or unit.memory + pinned <= budget
 
 
@@ -62,8 +64,9 @@ def _stop_idle(units: Sequence[UnitFacts], now: float, made: Plan) -> None:
 
 
 def _start_wanted(units: Sequence[UnitFacts], now: float, rules: Rules, made: Plan) -> None:
-    """Branches 3 to 5."""
+    """Branches 3 to 6."""
     ledger = _Ledger(units, rules, made)
+    ledger.relieve(units, now)
     for unit in sorted(units, key=_turn):
         if unit.state not in (State.STOPPED, State.FAILED) or unit.key in made.refuse:
             continue
@@ -88,11 +91,18 @@ class _Ledger:
     def __init__(self, units: Sequence[UnitFacts], rules: Rules, made: Plan) -> None:
         self._rules = rules
         self._made = made
-        self._memory = {u.key: u.memory for u in units}
-        self._used = sum(u.memory for u in units if u.has_process)
+        self._takes = {u.key: u.takes for u in units}
+        self._used = sum(self._takes.values())
         stopping = (u.key for u in units if u.state is State.STOPPING)
         self._leaving = {*stopping, *made.stop}  # the units whose memory somebody else gets
         self._promised = 0
+
+    def relieve(self, units: Sequence[UnitFacts], now: float) -> None:
+        """Bring what is in use back into the budget, as far as that is possible now."""
+        budget = self._rules.budget
+        if budget is not None and self._later(0) > budget:
+            surplus = self._later(0) - budget
+            self._apply(relief(surplus, units, now, self._rules, self._leaving))
 
     def fits(self, memory: int) -> bool:
         """Whether there is room now, and will be when those before have theirs."""
@@ -110,13 +120,17 @@ class _Ledger:
         assert self._rules.budget is not None and unit.wanted_since is not None
         needed = self._later(unit.memory) - self._rules.budget
         room = make_room(needed, unit.wanted_since, units, now, self._rules, self._leaving)
+        self._apply(room)
+        self._promised += unit.memory
+        self._leaving.update(room.awaited)
+
+    def _apply(self, room: Room) -> None:
         self._made.look_by(room.look_at)
         self._made.stop += room.stop
         self._made.hold += room.hold
-        self._promised += unit.memory
-        self._leaving.update(room.stop, room.hold, room.awaited)
+        self._leaving.update(room.stop, room.hold)
 
     def _later(self, memory: int) -> int:
         """What is in use once who is to leave has left, who was promised came, and this one."""
-        leaving = sum(self._memory[key] for key in self._leaving)
+        leaving = sum(self._takes[key] for key in self._leaving)
         return self._used - leaving + self._promised + memory

@@ -79,12 +79,11 @@ class Status:
 
     def _unit_status(self, unit: Unit) -> ModelStatus:
         life, demand = unit.life, unit.admission.demand()
-        process = life.process
         in_use = demand.unused_since is None
         failed = life.state is State.FAILED
         return ModelStatus(
             _VALUES[life.state], self._expiry(unit), in_use,
-            process.memory() if process else None, life.error if failed else None)
+            unit.resident(), life.error if failed else None)
 
     def _managed_status(self, unit: Unit) -> EngineStatus:
         life, demand = unit.life, unit.admission.demand()
@@ -96,7 +95,7 @@ class Status:
             ManagedStatus(
                 f"http://127.0.0.1:{life.port}" if process else None,
                 process.pid if process else None, unit.command.memory(),
-                process.memory() if process else None, self._expiry(unit) if idle else None,
+                unit.resident(), self._expiry(unit) if idle else None,
                 life.starts, life.loads, life.restarts, life.evictions))
 
     def _expiry(self, unit: Unit) -> datetime | None:

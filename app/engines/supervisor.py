@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_LOOK = 3600.0  # s between two looks
 _AFTER_A_FAULT = 1.0
+_GROWTH = 2.0  # s between two looks at what engines take, as they grow without a word
 _MIB = 1024 * 1024
 
 
@@ -38,6 +39,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._units: dict[UnitKey, Unit] = {}
         self._lifecycle = Lifecycle(self._notice, clock)
+        self._count = itertools.count(1)
         self._news = threading.Event()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -47,12 +49,12 @@ class Supervisor:
         """Bytes that all engines may take together, None without a bound."""
         return self._policy.budget
 
-    def unit(self, key: UnitKey, command: Command) -> Unit:
-        """The unit of that key, made of the command at first sight."""
+    def unit(self, key: UnitKey, command: Command, number: int = 1) -> Unit:
+        """The unit of that key, made of the command and given its number at first sight."""
         found = self._units.get(key)
         if found is None:
             with self._lock:
-                found = self._units.get(key) or self._made(key, command)
+                found = self._units.get(key) or self._made(key, command, number)
         return found
 
     def known(self, key: UnitKey) -> Unit | None:
@@ -104,6 +106,17 @@ class Supervisor:
             self._lifecycle.abandon(unit)
         self._notice()
 
+    def renumber(self, number_of: Callable[[UnitKey], int | None]) -> None:
+        """Give each unit its number of the configuration that counts now, None: it has none.
+
+        Those without one keep theirs, or get another one where that is needed.
+        """
+        with self._lock:
+            for key, unit in self._units.items():
+                number = number_of(key)
+                if number is not None:
+                    self._place(unit, number)
+
     def leaving(self) -> list[Unit]:
         """The units that take no more calls and are still there."""
         return [unit for unit in self.units() if unit.admission.retired]
@@ -120,8 +133,9 @@ class Supervisor:
         return False
 
     def memory_used(self) -> int:
-        """Bytes that the engines which have a process take, as estimated."""
-        return sum(facts.memory for facts in self._facts() if facts.has_process)
+        """Bytes that the engines which have a process take now: of each the larger of what was
+        estimated and what is resident."""
+        return sum(unit.facts(fresh=0.0).takes for unit in self.units())
 
     def close(self, hastily: bool) -> None:
         """End all engines and the calls that wait for them; blocks until they are gone."""
@@ -133,17 +147,23 @@ class Supervisor:
             unit.admission.fail(stopping())
         self._lifecycle.close(units, hastily)
 
-    def _made(self, key: UnitKey, command: Command) -> Unit:
+    def _made(self, key: UnitKey, command: Command, number: int) -> Unit:
         admission = Admission(self._policy, command.slots, Gate.SHUT, self._notice, self._clock)
         unit = Unit(key.model, command, admission, self._policy.keep_alive, self._lifecycle,
-                    self._clock, self._free_address(f"{command.name} {key.model}"))
+                    self._clock, f"{command.name} {key.model} {next(self._count)}")
+        self._place(unit, number)
         self._units[key] = unit
         return unit
 
-    def _free_address(self, wanted: str) -> str:
-        taken = {unit.address for unit in self._units.values()}
-        spellings = (f"{wanted} #{number}" for number in itertools.count(2))
-        return next(each for each in itertools.chain([wanted], spellings) if each not in taken)
+    def _place(self, unit: Unit, number: int) -> None:
+        """Give the unit the number; who else has it gets one that nobody has."""
+        unit.number = number
+        alike = [each for each in self._units.values() if each.model == unit.model
+                 and each.command.name == unit.command.name and each is not unit]
+        for other in alike:
+            if other.number == number:
+                taken = {number, *(each.number for each in alike)}
+                other.number = next(free for free in itertools.count(1) if free not in taken)
 
     def _notice(self) -> None:
         """Something has happened: look again."""
@@ -169,7 +189,7 @@ class Supervisor:
     def _look(self) -> float | None:
         """Plan once and act; when to look again."""
         self._forget()
-        units = {unit.address: unit for unit in self.units()}
+        units = {unit.key: unit for unit in self.units()}
         self._watch(units.values())
         facts, now = [unit.facts() for unit in units.values()], self._clock()
         made = plan(facts, now, self._policy.rules())
@@ -182,6 +202,8 @@ class Supervisor:
         self._hold(made)
         for key in made.start:
             self._lifecycle.start(units[key])
+        if self.budget is not None and any(each.has_process for each in facts):
+            made.look_by(now + _GROWTH)
         return made.look_at
 
     def _forget(self) -> None:
@@ -192,12 +214,10 @@ class Supervisor:
             for key in gone:
                 del self._units[key]
 
-    def _facts(self) -> list[UnitFacts]:
-        return [unit.facts() for unit in self.units()]
-
     def _watch(self, units: Collection[Unit]) -> None:
         """Before the facts are taken: hear of engines that fall idle while memory is wanted."""
-        wanted = any(unit.wanted for unit in units)
+        used = sum(unit.facts().takes for unit in units)
+        wanted = any(unit.wanted for unit in units) or used > (self.budget or used)
         ahead = max((unit.admission.service.mean for unit in units if unit.loaded), default=0.0)
         for unit in units:
             unit.admission.watched = wanted or unit.keep == 0
@@ -206,11 +226,11 @@ class Supervisor:
     def _hold(self, made: Plan) -> None:
         for unit in self.units():
             if unit.life.state is State.READY and unit.alive:
-                unit.admission.move(Gate.HELD if unit.address in made.hold else Gate.OPEN)
+                unit.admission.move(Gate.HELD if unit.key in made.hold else Gate.OPEN)
 
     def _refuse(self, unit: Unit, facts: list[UnitFacts]) -> None:
         """Answer the calls for a model that cannot fit, with the numbers."""
-        pinned = sum(f.memory for f in facts if f.pinned and f.has_process)
+        pinned = sum(each.takes for each in facts if each.pinned)
         text = (f"the model '{unit.model}' needs about {unit.life.memory // _MIB} MiB of memory, "
                 f"and loop.memory-budget is {(self.budget or 0) // _MIB} MiB")
         if pinned:

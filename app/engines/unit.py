@@ -10,6 +10,7 @@ from app.engines.health import Health
 from app.engines.loading import Loading
 from app.engines.making import Command, Process
 from app.engines.props import QUICK, PropsCache, asking, parse_props
+from app.engines.resident import FRESH, Resident
 from app.engines.unit_facts import State, UnitFacts
 from app.errors import GatewayError, Kind
 
@@ -59,15 +60,16 @@ class Unit:
 
     def __init__(
         self, model: str, command: Command, admission: Admission, keep_alive: Callable[[], float],
-        hear: "Hearing", clock: Callable[[], float], address: str,
+        hear: "Hearing", clock: Callable[[], float], key: str,
     ) -> None:
         """It stays for ``keep_alive()`` seconds without a call; ``hear`` hears what goes wrong.
 
-        ``address`` tells it from all other units there are.
+        ``key`` tells it from all other units there are, and never changes.
         """
         self.model = model
         self.command = command
-        self.address = address
+        self.key = key
+        self.number = 1
         self.max_choices = command.max_choices
         self.admission = admission
         self.health = Health(command.strikes, clock)
@@ -76,9 +78,18 @@ class Unit:
         self.kept: float | None = None  # s to stay without a call, None for the usual time
         self.released: float | None = None  # since when it is to end, pinned or not
         self.life = Life()
+        self._resident = Resident(clock)
         self._keep_alive = keep_alive
         self._hear = hear
         self._clock = clock
+
+    @property
+    def address(self) -> str:
+        """What it is called, here and in other gateways: its ``number`` is that of the present
+        configuration, among the engines of the same program and model.
+        """
+        name = f"{self.command.name} {self.model}"
+        return name if self.number == 1 else f"{name} #{self.number}"
 
     @property
     def client(self) -> EngineClient:
@@ -157,12 +168,15 @@ class Unit:
             self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def learn_slots(self) -> None:
-        """Let as many calls run at a time as the engine says; blocks for a third of a second."""
+        """Let as many calls run at a time as the process says, or else as its command does.
+
+        Blocks for seconds at most.
+        """
         try:
             found = parse_props(*self.ask("/props"))
         except GatewayError:
-            return
-        self.admission.slots = found.slots or None if found else None
+            found = None
+        self.admission.slots = found.slots if found and found.slots else self.command.slots
 
     def failed_probe(self, why: str) -> None:
         """A strike, by somebody who asked beside all calls."""
@@ -176,18 +190,22 @@ class Unit:
         if self.life.failures:
             self.life.failures = 0
 
-    def facts(self) -> UnitFacts:
-        """The unit as the policy sees it."""
+    def resident(self, fresh: float = FRESH) -> int | None:
+        """Resident bytes of its processes, None without any; looked up ``fresh`` s ago at most."""
+        return self._resident.of(self.life.process, fresh)
+
+    def facts(self, fresh: float = FRESH) -> UnitFacts:
+        """The unit as the policy sees it, its memory as it was at most ``fresh`` seconds ago."""
         life, demand = self.life, self.admission.demand()
         owed = self.admission.owed_since if self.ended else None
         if self.ended and (demand.waiting or life.wanted or owed is not None):
             life.memory = self.command.memory()
         since = min((at for at in (demand.wanted_since, owed) if at is not None), default=None)
         return UnitFacts(
-            self.address, life.state, life.memory, demand.held,
+            self.key, life.state, life.memory, demand.held,
             demand.waiting or int(owed is not None), since, demand.unused_since, life.ready_since,
             life.load_time, self.keep, life.not_before, self.pinned,
-            life.wanted and not self.admission.retired,
+            life.wanted and not self.admission.retired, self.resident(fresh) or 0,
         )
 
     def ask(self, target: str) -> tuple[int, bytes]:

@@ -18,10 +18,10 @@ class State(Enum):
 class UnitFacts:
     """One managed engine: one command with one model.
 
-    ``memory`` is what it takes or would take (bytes), ``held`` how many calls keep it from being
-    stopped, ``waiting`` how many want it. ``unused_since`` is None while there are any of these.
-    ``wanted_since`` is since when the oldest of ``waiting`` waits for the engine's turn, not from
-    before its last turn ended.
+    ``memory`` is what it takes or would take as estimated (bytes), ``resident`` what its processes
+    have been seen to take, ``held`` how many calls keep it from being stopped, ``waiting`` how many
+    want it. ``unused_since`` is None while there are any of these. ``wanted_since`` is since when
+    the oldest of ``waiting`` waits for the engine's turn, not from before its last turn ended.
     """
 
     key: str
@@ -37,11 +37,17 @@ class UnitFacts:
     not_before: float = 0.0  # no start sooner: the pause after a failure
     pinned: bool = False
     preload: bool = False  # to be started as soon as it fits, though nobody calls
+    resident: int = 0
 
     @property
     def has_process(self) -> bool:
         """Whether it takes memory."""
         return self.state in (State.STARTING, State.READY, State.STOPPING)
+
+    @property
+    def takes(self) -> int:
+        """Bytes that count as its own: an engine may grow over what was estimated."""
+        return max(self.memory, self.resident) if self.has_process else 0
 
     def expired(self, now: float) -> bool:
         """Whether it has been idle for as long as it is to stay."""

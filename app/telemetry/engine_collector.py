@@ -22,7 +22,7 @@ class EngineCollector(Collector):
         self, engines: Callable[[], list[EngineStatus]],
         memory: Callable[[], tuple[int | None, int]],
     ) -> None:
-        """``memory`` gives the bytes that managed engines may take and do take, as estimated."""
+        """``memory`` gives the bytes that managed engines may take and do take."""
         self._engines = engines
         self._memory = memory
 
@@ -48,8 +48,8 @@ class EngineCollector(Collector):
 
     def _of_memory(self) -> Iterable[Metric]:
         budget, used = self._memory()
-        yield gauge("loop_memory_used_bytes", "What managed engines take together, as estimated",
-                    (), [((), used)])
+        yield gauge("loop_memory_used_bytes", "What managed engines take together, each the larger "
+                    "of its estimate and its resident memory", (), [((), used)])
         if budget is not None:
             yield gauge("loop_memory_budget_bytes", "loop.memory-budget", (), [((), budget)])
 

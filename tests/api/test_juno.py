@@ -108,7 +108,7 @@ def test_a_chat_is_what_the_engine_gets(recorded: Recorded, path: str, stream: b
     """Whatever the request says of a stream: the address decides."""
     call = call_of(recorded, f"{path}?x=1", stream=not stream, n=3)
     assert (call.method, call.target, call.accept) == ("POST", "/v1/chat/completions", "*/*")
-    assert (call.model, call.choices, call.passing) == (MODEL, None, Passing.SOUND)
+    assert (call.model, call.choices, call.passing) == (MODEL, {}, Passing.SOUND)
     assert json.loads(call.body.raw) == {
         "model": MODEL, "messages": USER, "temperature": 0.7, "top_p": 0.9, "top_k": 50,
         "max_tokens": 200, "stream": stream}

@@ -105,8 +105,10 @@ def test_without_them_a_call_is_like_any_other(
 def test_a_call_knows_how_many_choices_are_wanted(
         recorded: Recorded, path: str, n: Any) -> None:
     """The value as it is: what it must be is not decided here."""
-    assert call_of(recorded, path, n=n).choices == n
-    assert call_of(recorded, path).choices is None
+    given = {} if n is None else {"n": n}
+    assert call_of(recorded, path, n=n).choices == given
+    assert call_of(recorded, path, n_cmpl=2, n=n).choices == {"n_cmpl": 2, **given}
+    assert call_of(recorded, path).choices == {}
 
 
 LONGEST = ["s" * 256, "北" * 256, " s ", "sess-my-conversation-001", "\u0000"]

@@ -4,7 +4,7 @@ Words of the last message, or of the input to embed, say how a call is answered:
 in the journal, `answer:0.2` takes so many seconds, `events:5` is the length of a stream,
 `until:FILE` waits for a file (a stream after its first event), `crash:2` ends the process after
 two events, `silent:2` says nothing from then on; in an answer that is no stream both happen before
-it. The client that leaves meanwhile is noted.
+it. `grow:64` takes so many MiB of memory for good. The client that leaves meanwhile is noted.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Words:
         self.until = said.get("until", "")
         self.crash = int(said.get("crash", -1))
         self.silent = int(said.get("silent", -1))
+        self.grow = int(said.get("grow", 0))
 
 
 class Peer:
@@ -88,6 +89,7 @@ class EngineServer:
         self._options = options
         self._note = note
         self.is_loaded = threading.Event()
+        self._grown: list[bytes] = []
 
     def serve(self, listener: socket.socket) -> None:
         """Answer whoever connects; never returns. Notes when it is ready."""
@@ -139,6 +141,7 @@ class EngineServer:
     def _work(self, peer: Peer, body: dict[str, Any]) -> None:
         words = Words(body, self._options.answer)
         self._note("begin", id=words.id)
+        self._grown.append(b"x" * (words.grow << 20))
         try:
             if body.get("stream"):
                 self._stream(peer, words)

@@ -26,6 +26,7 @@ class HeldProcess:
         self.may_stop.set()
         self.stops: list[str] = []
         self.line = ""
+        self.resident = 0
         self.stranger = False
         self._end: str | None = None
         self._gone = threading.Event()
@@ -62,7 +63,7 @@ class HeldProcess:
         return set()
 
     def memory(self) -> int | None:
-        return 7
+        return self.resident
 
 
 class HeldCommand:

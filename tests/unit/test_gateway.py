@@ -262,19 +262,25 @@ def test_a_named_session_stays_with_its_engine(build: Build) -> None:
     assert sorted(len(engine.calls) for engine in engines) == [0, 8]
 
 
-@pytest.mark.parametrize("choices", [2, 0, -1, 1.5, "1", True, [1]])
-def test_more_choices_than_every_engine_takes_are_refused(build: Build, choices: object) -> None:
+@pytest.mark.parametrize(("field", "choices"), [
+    *(("n", {"n": wanted}) for wanted in (2, 0, -1, 1.5, "1", True, [1])),
+    ("n_cmpl", {"n_cmpl": 2}), ("n_cmpl", {"n_cmpl": 2, "n": 1}), ("n", {"n_cmpl": 1, "n": 2})])
+def test_more_choices_than_every_engine_takes_are_refused(
+        build: Build, field: str, choices: dict[str, object]) -> None:
     """Before an engine sees the call; the field is named."""
     engine = Engine()
     with pytest.raises(GatewayError) as raised:
         build(("m", engine), max_choices=1).call(replace(call("m"), choices=choices))
-    assert (raised.value.kind, raised.value.param) == (Kind.INVALID_FIELD, "n")
+    assert (raised.value.kind, raised.value.param) == (Kind.INVALID_FIELD, field)
+    assert raised.value.message == f"'{field}' must be 1 for this model"
     assert engine.calls == []
 
 
-@pytest.mark.parametrize(("choices", "most"), [(None, 1), (1, 1), (1.0, 1), (3, 3), (3, None)])
+@pytest.mark.parametrize(("choices", "most"), [
+    ({}, 1), ({"n": 1}, 1), ({"n": 1.0}, 1), ({"n": 3}, 3), ({"n": 3}, None), ({"n_cmpl": 1}, 1),
+    ({"n_cmpl": 3, "n": 2}, 3), ({"n_cmpl": 3}, None)])
 def test_as_many_choices_as_an_engine_takes_pass(
-        build: Build, choices: object, most: int | None) -> None:
+        build: Build, choices: dict[str, object], most: int | None) -> None:
     """Without a bound the engine decides itself."""
     gateway = build(("m", Engine()), max_choices=most)
     assert gateway.call(replace(call("m"), choices=choices)).status == 200

@@ -55,6 +55,38 @@ def test_a_conversation_stays_with_its_engine(gateway: ManagedGateway, engines: 
     assert sorted(shares(engines)) == [0, 8]
 
 
+def chat_of(texts: list[str]) -> dict[str, Any]:
+    """A conversation so far, as messages."""
+    return {"messages": [{"role": ("user", "assistant")[number % 2], "content": text}
+                         for number, text in enumerate(texts)]}
+
+
+def response_of(texts: list[str]) -> dict[str, Any]:
+    """The same as the input of a response: a text at first, then a list of items."""
+    said = chat_of(texts)["messages"]
+    return {"instructions": "Be brief.", "input": texts[0] if len(said) == 1 else said}
+
+
+def message_of(texts: list[str]) -> dict[str, Any]:
+    """The same as Anthropic's clients have it."""
+    return {"system": [{"type": "text", "text": "Be brief."}], "max_tokens": 9, **chat_of(texts)}
+
+
+@pytest.mark.parametrize(("path", "made"), [
+    ("/v1/responses", response_of), ("/responses", response_of), ("/v1/messages", message_of)])
+def test_it_does_by_every_api(
+        gateway: ManagedGateway, engines: Engines, path: str, made: Any) -> None:
+    """A turn of it is wherever the first one was; different conversations are spread."""
+    for topic in range(16):
+        before = shares(engines)
+        for turns in 1, 3, 5:
+            texts = [f"topic {topic}", *[f"line {number}" for number in range(1, turns)]]
+            succeeds(post(gateway.url, path, {"model": "m", **made(texts)}))
+        moved = [now - then for now, then in zip(shares(engines), before)]
+        assert sorted(moved) == [0, 3]
+    assert min(shares(engines)) > 0
+
+
 @pytest.mark.parametrize("session", ["x", "another", "y" * 200])
 def test_a_session_stays_with_its_engine(
         gateway: ManagedGateway, engines: Engines, session: str) -> None:

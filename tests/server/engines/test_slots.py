@@ -15,7 +15,8 @@ from tests.server.engines.conftest import Start
 from tests.server.engines.managed_gateway import ManagedGateway, engine
 from tests.server.stream.leaving import LEAVING
 
-SLOTS = {"set": 2, "told": 3, "single": 1}
+SLOTS = {"set": 2, "told": 3, "single": 1, "filled": 4, "corrected": 2}
+BEFORE = {"set": 2, "told": None, "filled": 4, "corrected": 4, "wide": None}
 SMALL = {
     "tokenize": ("POST", "/tokenize"), "template": ("POST", "/apply-template"),
     "props": ("GET", "/props?model=asked"), "health": ("GET", "/upstream/asked/health"),
@@ -29,8 +30,14 @@ def gateway(start: Start) -> ManagedGateway:
     return start([
         engine("set", slots=2), engine("told", "--slots", "3"), engine("single", slots=1),
         engine("asked", "--slots", "1"), engine("left", slots=1), engine("streams", slots=1),
-        engine("wide"),
+        engine("wide"), engine("filled", "--parallel", "{slots}"),
+        engine("corrected", "--parallel={slots}", "--slots", "2"),
     ])
+
+
+def test_before_a_start_the_command_counts(gateway: ManagedGateway) -> None:
+    """As long as no engine has told anything: what is configured, or was written for {slots}."""
+    assert {model: gateway.engine(model)["slots"] for model in BEFORE} == BEFORE
 
 
 @pytest.mark.parametrize("model", SLOTS)
@@ -47,7 +54,7 @@ def test_no_more_calls_run_than_there_are_slots(gateway: ManagedGateway, model: 
 
 
 def test_without_a_number_there_is_no_bound(gateway: ManagedGateway) -> None:
-    """An engine that tells none gets all calls at once."""
+    """An engine that tells none, and was told none, gets all calls at once."""
     gate = gateway.directory / "wide.gate"
     with crowd(gateway.url) as calls:
         waiting = [calls.chat("wide", f"until:{gate}") for _ in range(12)]

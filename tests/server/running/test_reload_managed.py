@@ -92,11 +92,11 @@ def test_an_engine_that_changes_ends_after_its_calls(gateway: ManagedGateway) ->
         change(gateway, engine("a", slots=3))
         new = process_of(gateway, "a")
         assert new != old and running(old)
-        assert states(gateway) == {f"{PROGRAM} a #2": "ready", f"{PROGRAM} a": "stopping"}
+        assert states(gateway) == {f"{PROGRAM} a": "ready", f"{PROGRAM} a #2": "stopping"}
         gate(gateway, "change").touch()
         assert len(streams_whole(stream.answer)) == 3
     wait_until_gone([old])
-    wait_until(lambda: states(gateway) == {f"{PROGRAM} a #2": "ready"}, "the end of the old one")
+    wait_until(lambda: states(gateway) == {f"{PROGRAM} a": "ready"}, "the end of the old one")
     assert process_of(gateway, "a") == new
 
 
@@ -150,8 +150,8 @@ def test_bounds_change(gateway: ManagedGateway) -> None:
     """How long engines stay, and what they may take together, also those that run."""
     change(gateway, engine(["a", "b"]), keep_alive="1h")
     process = process_of(gateway, "a")
-    change(gateway, engine(["a", "b"]), keep_alive="1h", memory_budget="1KiB")
-    assert gateway.engines()["memory_budget"] == 1024
+    change(gateway, engine(["a", "b"]), keep_alive="1h", memory_budget="1TiB")
+    assert gateway.engines()["memory_budget"] == 1024 ** 4
     assert process_of(gateway, "a") == process
     change(gateway, engine(["a", "b"]), keep_alive="200ms")
     wait_until_gone([process])

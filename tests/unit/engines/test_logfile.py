@@ -28,6 +28,39 @@ def test_the_one_before_is_kept(tmp_path: Path) -> None:
     assert path.with_name("model:tag.log.1").read_bytes() == b"second\n"
 
 
+def test_each_of_several_at_a_time_has_its_own(tmp_path: Path) -> None:
+    """And none takes away what another one writes; a name is free again after its end."""
+    path = tmp_path / "org--model.v1--q8.log"
+    second = tmp_path / "org--model.v1--q8-2.log"
+    logs = [LogFile(path) for _ in range(3)]
+    for number, log in enumerate(logs, 1):
+        log.write(b"%d\n" % number)
+    found = [each.read_bytes() for each in (path, second, tmp_path / "org--model.v1--q8-3.log")]
+    assert found == [b"1\n", b"2\n", b"3\n"]
+    logs[1].close()
+    again = LogFile(path)
+    again.write(b"again\n")
+    assert second.read_bytes() == b"again\n"
+    assert (tmp_path / "org--model.v1--q8-2.log.1").read_bytes() == b"2\n"
+    for log in [*logs, again]:
+        log.close()
+
+
+def test_who_grows_too_large_beside_another_keeps_its_own(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is made anew by itself."""
+    monkeypatch.setattr(logfile, "LARGEST", 10)
+    one, other = LogFile(tmp_path / "a.log"), LogFile(tmp_path / "a.log")
+    for number in range(1, 4):
+        one.write(b"one%d ..." % number)
+        other.write(b"other%d ." % number)
+    one.close()
+    other.close()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        "a.log": b"one3 ...", "a.log.1": b"one2 ...",
+        "a-2.log": b"other3 .", "a-2.log.1": b"other2 ."}
+
+
 def test_it_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At its largest size it is made anew, so the last part of what was written is there."""
     monkeypatch.setattr(logfile, "LARGEST", 10)
@@ -45,7 +78,7 @@ def _beside_a_file(tmp_path: Path) -> Path:
 
 
 def _where_nothing_can_be_renamed(tmp_path: Path) -> Path:
-    (tmp_path / "log").touch()
+    (tmp_path / "log").write_bytes(b"before\n")
     (tmp_path / "log.1").mkdir()
     return tmp_path / "log"
 

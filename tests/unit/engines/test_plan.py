@@ -28,6 +28,11 @@ def failed(key: str, not_before: float, **more: Any) -> UnitFacts:
     return replace(wanted(key, 90.0, **more), state=State.FAILED, not_before=not_before)
 
 
+def grown(unit: UnitFacts, size: float) -> UnitFacts:
+    """The unit with so many GiB resident."""
+    return replace(unit, resident=int(size * GIB))
+
+
 def preload(key: str, size: float = 1) -> UnitFacts:
     """It is to be there from the beginning."""
     return stopped(key, size, preload=True)
@@ -67,6 +72,28 @@ IDLE = [
     ("stopping", [stopping("a", keep=0.0, unused_since=1.0)], Plan()),
     ("stopped", [stopped("a", keep=0.0, unused_since=1.0)], Plan()),
     ("for another one", [idle("a", 90.0, 2, keep=10.0), wanted("b", 1.0)], Plan(stop=["a"])),
+]
+
+OVER = [
+    ("an idle one goes", [idle("a", 50.0), idle("b", 40.0, 2)], Plan(stop=["b"], look_at=340.0)),
+    ("who is stopping is enough", [idle("a", 50.0, 2), stopping("b")], Plan(look_at=350.0)),
+    ("who is idle for too long is enough", [idle("a", 50.0, 2), idle("b", 90.0, keep=10.0)],
+     Plan(stop=["b"], look_at=350.0)),
+    ("one that has grown", [grown(idle("a", 50.0), 1.1), idle("b", 60.0)],
+     Plan(stop=["a"], look_at=350.0)),
+    ("the pinned ones stay", [idle("p", 1.0, 2, pinned=True), idle("b", 60.0)],
+     Plan(stop=["b"], look_at=360.0)),
+    ("one that runs calls is held", [busy("a", 10.0), busy("b", 20.0, 2)],
+     Plan(hold=["a"], look_at=400.0)),
+    ("nobody while it fits", [idle("a", 50.0), grown(busy("b", 1.0), 1)], Plan(look_at=350.0)),
+    ("beside what a wanted one needs",
+     [idle("a", 40.0), idle("b", 50.0), idle("c", 60.0), wanted("d", 90.0, 1)],
+     Plan(stop=["a", "b"], look_at=340.0)),
+    ("room is made for what they take",
+     [grown(idle("a", 40.0), 1.9), wanted("d", 90.0, 1)], Plan(stop=["a"], look_at=340.0)),
+    ("a grown one comes again", [grown(stopping("a", 1, waiting=1, wanted_since=1.0), 3)], Plan()),
+    ("beside a pinned one that has grown",
+     [grown(idle("p", 1.0, pinned=True), 1.5), wanted("a", 1.0)], Plan(refuse=["a"])),
 ]
 
 START = [
@@ -130,7 +157,7 @@ PRELOAD = [
         preload("a"), waiting=1, wanted_since=90.0)], Plan(stop=["b"], look_at=301.0)),
 ]
 ALL = [(f"{number}. {row[0]}", *row[1:]) for number, table in enumerate(
-    [REFUSE, IDLE, START, ROOM, PRELOAD], 1) for row in table]
+    [REFUSE, IDLE, OVER, START, ROOM, PRELOAD], 1) for row in table]
 
 
 @pytest.mark.parametrize(

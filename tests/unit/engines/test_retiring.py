@@ -35,14 +35,14 @@ def test_an_idle_unit_ends_and_is_forgotten(bench: Bench) -> None:
 
 
 def test_running_calls_keep_a_unit(bench: Bench) -> None:
-    """It is listed until they have ended, and a unit made anew meanwhile has another address."""
+    """It is listed until they have ended, and leaves its address to a unit made anew meanwhile."""
     ready(bench, "m")
     unit, [process] = bench.unit("m"), bench.commands["m"].started
     with bench.running("m"):
         bench.supervisor.retain(only())
         assert bench.supervisor.leaving() == [unit]
         other = bench.supervisor.unit(UnitKey(MADE_OF, 1, "m"), bench.commands["m"])
-        assert other.address == "e m #2"
+        assert (other.address, unit.address) == ("e m", "e m #2")
         assert not process.stops
         assert isinstance(error_of(bench.call("m")), Retired)
     assert process.wait(10) and process.stops == ["stop"]
