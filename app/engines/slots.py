@@ -12,7 +12,7 @@ from app.engines.ticket import Ticket
 from app.engines.turns import Turns
 from app.errors import GatewayError
 
-_STEPS = 4  # a call gets more urgent after each quarter of the longest wait
+_STEPS = 4  # a call gets more urgent after each quarter of the longest wait without a turn
 
 
 class Gate(Enum):
@@ -81,7 +81,7 @@ class Slots:
         self._arrived += 1
         ticket = Ticket(call, self._arrived, self._turns.given, now)
         if self._passable(ticket):
-            self._admit(ticket)
+            self._admit(ticket, now)
         elif self._full():
             return None
         else:
@@ -111,7 +111,7 @@ class Slots:
             places = [ticket.place for ticket in able]
             ticket = able[next_in_line(places, self._turns.last, now, step)]
             self.waiting.remove(ticket)
-            self._admit(ticket)
+            self._admit(ticket, now)
 
     def move(self, gate: Gate, now: float) -> None:
         """From now on the engine takes calls as ``gate`` says."""
@@ -160,12 +160,12 @@ class Slots:
             return self.gate is Gate.OPEN or (self.gate is Gate.HELD and self.running > 0)
         return self.gate is Gate.OPEN and (self.count is None or self.running < self.count)
 
-    def _admit(self, ticket: Ticket) -> None:
+    def _admit(self, ticket: Ticket, now: float) -> None:
         ticket.granted = True
         self.held += 1
         self.running += ticket.needs_slot
         if ticket.needs_slot:
-            self._turns.give(ticket.place.caller)
+            self._turns.give(ticket.place.caller, ticket.place.priority, now)
         ticket.event.set()
 
     def _full(self) -> bool:
