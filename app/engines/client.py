@@ -29,7 +29,7 @@ class EngineClient:
     def __init__(self, url: str, api_key: str | None, limits: Limits, connections: int) -> None:
         """``url`` without a trailing slash; up to ``connections`` are kept open."""
         self._url = url
-        self._limits = limits
+        self.limits = limits
         self._headers = {"Accept-Encoding": "identity", "User-Agent": "loop-gateway"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -37,11 +37,6 @@ class EngineClient:
         self._session.trust_env = False
         self._adapter = EngineAdapter(url, connections)
         self._session.mount(url, self._adapter)
-
-    @property
-    def silence(self) -> float:
-        """Seconds for which the engine may be silent."""
-        return self._limits.read
 
     def close(self) -> None:
         """Close the idle connections; calls that run go on."""
@@ -99,8 +94,8 @@ class EngineClient:
 
     def _limits_of(self, call: Call) -> Limits:
         if call.limit is None:
-            return self._limits
-        return Limits(min(self._limits.connect, call.limit), call.limit)
+            return self.limits
+        return Limits(min(self.limits.connect, call.limit), call.limit)
 
     def _request(self, call: Call) -> requests.PreparedRequest:
         """The request as it goes out: of the client's only what the call holds."""

@@ -92,12 +92,14 @@ def _through(engine: Engine, call: Call, departure: Departure, patient: bool) ->
 
 def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure) -> Reply:
     began = time.monotonic()
+    engine.health.expect()
     try:
         reply = client.send(call, departure)
     except GatewayError as error:
         note(engine, client, error)
         raise
     finally:
+        engine.health.expect_no_more()
         call.record.answering += time.monotonic() - began
     if reply.complete:
         engine.answered()
@@ -109,14 +111,20 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
 
 def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[bytes]:
     """The pieces as they come; how they end is news about the engine's health."""
-    health = engine.health
-    try:
-        for piece in reply.pieces:
-            health.hear()
-            yield piece
-    except GatewayError as error:
-        note(engine, client, error)
-        raise
+    health, pieces = engine.health, iter(reply.pieces)
+    while True:
+        health.expect()
+        try:
+            piece = next(pieces, None)
+        except GatewayError as error:
+            note(engine, client, error)
+            raise
+        finally:
+            health.expect_no_more()
+        if piece is None:
+            break
+        health.hear()
+        yield piece
     engine.answered()
 
 
