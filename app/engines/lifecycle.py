@@ -216,7 +216,7 @@ class Lifecycle:
 
     def _settle(self, unit: Unit, state: State) -> None:
         """The unit has no process any more."""
-        unit.admission.move(Gate.SHUT)
+        unit.admission.move(Gate.PAUSED if state is State.FAILED else Gate.SHUT)
         with self._lock:
             life = unit.life
             clients = (life.client, life.asker)
