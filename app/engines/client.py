@@ -1,7 +1,7 @@
 """Sends calls to one engine through one requests Session: bytes in, bytes out."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -42,22 +42,25 @@ class EngineClient:
         """Close the idle connections; calls that run go on."""
         self._session.close()
 
-    def send(self, call: Call, departure: Departure) -> Reply:
+    def send(
+        self, call: Call, departure: Departure, heard: Callable[[], None] = lambda: None
+    ) -> Reply:
         """Send the call; the reply's body is there, or arrives in pieces.
 
+        ``heard`` is called whenever the engine has sent something, and must not block.
         Blocks until the engine answers, is silent for longer than its limit, or the client leaves.
         Raises GatewayError. Whoever gets the reply closes it. The call is sent a second time only
         where the engine cannot have seen it.
         """
         began = time.monotonic()
         try:
-            return self._exchange(call, departure)
+            return self._exchange(call, departure, heard)
         except StaleConnection as error:
             if time.monotonic() - began > _AT_ONCE:
                 raise BrokenConnection.because(str(error)) from error
             self._adapter.close()
         try:
-            return self._exchange(call, departure)
+            return self._exchange(call, departure, heard)
         except StaleConnection as error:
             raise BrokenConnection.because(str(error)) from error
         except GatewayError as error:
@@ -66,7 +69,7 @@ class EngineClient:
             # It listened a moment ago, and may have ended because of this very call.
             raise BrokenConnection.because("it ended without an answer") from error
 
-    def _exchange(self, call: Call, departure: Departure) -> Reply:
+    def _exchange(self, call: Call, departure: Departure, heard: Callable[[], None]) -> Reply:
         limits = self._limits_of(call)
         token = working.set(Working(departure, limits.read))
         try:
@@ -77,9 +80,10 @@ class EngineClient:
                 raw = adapter.send(self._request(call), stream=True, timeout=timeout).raw
         finally:
             working.reset(token)
+        heard()
         headers = answers.passing(raw.headers.items(), _can_unpack(raw))
         with_errors = mapped(self._url, limits, departure)
-        pieces = _pieces(raw, with_errors, departure)
+        pieces = _pieces(raw, with_errors, departure, heard)
         reply = Reply(raw.status, headers, pieces, None, raw.close, partial(_finish, raw, pieces))
         try:
             answers.judge(reply, call.passing)
@@ -115,15 +119,19 @@ class EngineClient:
 
 
 def _pieces(
-    raw: BaseHTTPResponse, with_errors: AbstractContextManager[None], departure: Departure
+    raw: BaseHTTPResponse, with_errors: AbstractContextManager[None], departure: Departure,
+    heard: Callable[[], None],
 ) -> Iterator[bytes]:
     """The body as it arrives, unpacked; ends only where it is whole."""
     packed = "content-encoding" in raw.headers and _can_unpack(raw)
     with with_errors:
         if raw.chunked and not packed:
-            yield from chunks(raw)
+            for piece in chunks(raw):
+                heard()
+                yield piece
         else:
             while piece := raw.read1(decode_content=packed):
+                heard()
                 yield piece
         if departure.gone or raw.length_remaining:
             raise IncompleteRead(raw.tell(), raw.length_remaining or 0)

@@ -94,7 +94,7 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
     began = time.monotonic()
     engine.health.expect()
     try:
-        reply = client.send(call, departure)
+        reply = client.send(call, departure, engine.health.hear)
     except GatewayError as error:
         note(engine, client, error)
         raise
@@ -105,7 +105,6 @@ def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure
     if reply.complete:
         ended()
         return reply
-    engine.health.hear()
     finish = partial(_finished, reply, ended)
     return replace(reply, pieces=_watched(engine, client, reply, ended), finish=finish)
 
@@ -117,7 +116,6 @@ def _answered(engine: Engine, call: Call) -> None:
     if call.takes_slot:
         engine.answered()
     else:
-        engine.health.hear()
         engine.health.probed()
 
 
@@ -137,7 +135,6 @@ def _watched(
             health.expect_no_more()
         if piece is None:
             break
-        health.hear()
         yield piece
     ended()
 

@@ -114,9 +114,13 @@ class Health:
             return self._struck()
 
     def begin_trial(self) -> None:
-        """A call goes to a suspect engine; the others keep away until it is known how it ended."""
+        """A call goes to a suspect engine; the others keep away until it is known how it ended.
+
+        The next one comes after a longer pause, which begins anew where this one ends badly.
+        """
         with self._lock:
             if self._trial_at is not None:
+                self._pause = min(2 * self._pause, _LONGEST_PAUSE)
                 self._suspect()
 
     def reset(self) -> None:
@@ -145,4 +149,3 @@ class Health:
 
     def _suspect(self) -> None:
         self._trial_at = self._clock() + self._pause
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)

@@ -149,7 +149,7 @@ def test_silences_are_not_forgiven_for_probes(health: Health, clock: HandClock) 
     for _ in range(2):
         later(health, clock)
     health.refused("no")
-    for pause in (2.0, 4.0, 8.0):
+    for pause in (1.0, 2.0, 4.0):
         health.probed()
         clock.now += pause - 0.1
         health.probed()
@@ -171,6 +171,25 @@ def test_trials_come_after_growing_pauses(health: Health, clock: HandClock) -> N
         assert health.usable
         health.begin_trial()
         assert not health.usable and health.suspect
+
+
+@pytest.mark.parametrize("fails", ["refused", "silent"])
+def test_a_trial_that_fails_makes_the_pause_no_longer_still(
+        health: Health, clock: HandClock, fails: str) -> None:
+    """It has its length from the trial, and begins when that ends."""
+    for _ in range(2):
+        later(health, clock)
+    for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 30.0):
+        clock.now += pause - 0.01
+        assert not health.usable
+        clock.now += 0.01
+        assert health.usable
+        health.begin_trial()
+        clock.now += 0.5
+        if fails == "refused":
+            health.refused("no")
+        else:
+            assert later(health, clock)
 
 
 def test_no_trial_begins_with_a_healthy_engine(health: Health) -> None:
