@@ -97,14 +97,18 @@ class Lifecycle:
             threading.Thread(target=process.stop, name="stop", daemon=True).start()
 
     def _settle_doubts(self, unit: Unit) -> None:
-        seen = 0
-        while unit.life.doubts != seen:
-            seen, process = unit.life.doubts, unit.life.process
+        """Look until no more connections break meanwhile; those that do so together need one look.
+        """
+        settled = False
+        while not settled:
+            with self._lock:
+                seen, process = unit.life.doubts, unit.life.process
             if process:
                 _look_into(process, unit.life.port)
             with self._lock:
-                if unit.life.doubts == seen:  # else one more connection broke meanwhile
-                    unit.life.doubts = seen = 0
+                settled = unit.life.doubts == seen
+                if settled:
+                    unit.life.doubts = 0
         self._notice()
 
     def close(self, units: list[Unit], hastily: bool) -> None:

@@ -174,7 +174,7 @@ def test_trials_come_after_growing_pauses(health: Health, clock: HandClock) -> N
 
 
 @pytest.mark.parametrize("fails", ["refused", "silent"])
-def test_a_trial_that_fails_makes_the_pause_no_longer_still(
+def test_a_trial_that_fails_lengthens_the_pause_once(
         health: Health, clock: HandClock, fails: str) -> None:
     """It has its length from the trial, and begins when that ends."""
     for _ in range(2):
