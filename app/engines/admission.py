@@ -69,6 +69,15 @@ class Admission:
                 self.owed_since = None
             self._slots.move(gate, self._clock())
 
+    def end_pause(self) -> None:
+        """The pause after a failure is over; what is waited for from now on is the engine's turn.
+
+        Nothing happens where there is no pause.
+        """
+        with self._lock:
+            if self._slots.gate is Gate.PAUSED:
+                self._slots.move(Gate.SHUT, self._clock())
+
     def shut_if_unused(self) -> bool:
         """Shut the gate unless a call keeps the engine; whether it is shut."""
         with self._lock:
@@ -163,7 +172,7 @@ class Admission:
     def _patience(self, ticket: Ticket, departure: Departure) -> float | None:
         """Seconds after which the ticket has to be looked at; raises where it waits no longer.
 
-        None while the engine starts: a start has a limit of its own, and its end wakes the ticket.
+        None while the engine comes up: that has limits of its own, and its end wakes the ticket.
         """
         departure.check()
         if ticket.error:
@@ -181,7 +190,8 @@ class Admission:
     def _expected_wait(self, calls: int) -> float:
         """Seconds until so many calls are through."""
         own = self.service.wait(calls, self._slots.count or calls)
-        return own + (self.ahead if self._slots.gate is Gate.SHUT else 0.0)
+        ahead = self.ahead if self._slots.gate is Gate.SHUT else 0.0
+        return own + ahead + self._slots.loads_for(self._clock())
 
     def _withdraw(self, ticket: Ticket) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """Sends calls to one engine through one requests Session: bytes in, bytes out."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,7 @@ class EngineClient:
     def __init__(self, url: str, api_key: str | None, limits: Limits, connections: int) -> None:
         """``url`` without a trailing slash; up to ``connections`` are kept open."""
         self._url = url
-        self._limits = limits
+        self.limits = limits
         self._headers = {"Accept-Encoding": "identity", "User-Agent": "loop-gateway"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -38,31 +38,29 @@ class EngineClient:
         self._adapter = EngineAdapter(url, connections)
         self._session.mount(url, self._adapter)
 
-    @property
-    def silence(self) -> float:
-        """Seconds for which the engine may be silent."""
-        return self._limits.read
-
     def close(self) -> None:
         """Close the idle connections; calls that run go on."""
         self._session.close()
 
-    def send(self, call: Call, departure: Departure) -> Reply:
+    def send(
+        self, call: Call, departure: Departure, heard: Callable[[], None] = lambda: None
+    ) -> Reply:
         """Send the call; the reply's body is there, or arrives in pieces.
 
+        ``heard`` is called whenever the engine has sent something, and must not block.
         Blocks until the engine answers, is silent for longer than its limit, or the client leaves.
         Raises GatewayError. Whoever gets the reply closes it. The call is sent a second time only
         where the engine cannot have seen it.
         """
         began = time.monotonic()
         try:
-            return self._exchange(call, departure)
+            return self._exchange(call, departure, heard)
         except StaleConnection as error:
             if time.monotonic() - began > _AT_ONCE:
                 raise BrokenConnection.because(str(error)) from error
             self._adapter.close()
         try:
-            return self._exchange(call, departure)
+            return self._exchange(call, departure, heard)
         except StaleConnection as error:
             raise BrokenConnection.because(str(error)) from error
         except GatewayError as error:
@@ -71,7 +69,7 @@ class EngineClient:
             # It listened a moment ago, and may have ended because of this very call.
             raise BrokenConnection.because("it ended without an answer") from error
 
-    def _exchange(self, call: Call, departure: Departure) -> Reply:
+    def _exchange(self, call: Call, departure: Departure, heard: Callable[[], None]) -> Reply:
         limits = self._limits_of(call)
         token = working.set(Working(departure, limits.read))
         try:
@@ -82,9 +80,10 @@ class EngineClient:
                 raw = adapter.send(self._request(call), stream=True, timeout=timeout).raw
         finally:
             working.reset(token)
+        heard()
         headers = answers.passing(raw.headers.items(), _can_unpack(raw))
         with_errors = mapped(self._url, limits, departure)
-        pieces = _pieces(raw, with_errors, departure)
+        pieces = _pieces(raw, with_errors, departure, heard)
         reply = Reply(raw.status, headers, pieces, None, raw.close, partial(_finish, raw, pieces))
         try:
             answers.judge(reply, call.passing)
@@ -99,8 +98,8 @@ class EngineClient:
 
     def _limits_of(self, call: Call) -> Limits:
         if call.limit is None:
-            return self._limits
-        return Limits(min(self._limits.connect, call.limit), call.limit)
+            return self.limits
+        return Limits(min(self.limits.connect, call.limit), call.limit)
 
     def _request(self, call: Call) -> requests.PreparedRequest:
         """The request as it goes out: of the client's only what the call holds."""
@@ -120,15 +119,19 @@ class EngineClient:
 
 
 def _pieces(
-    raw: BaseHTTPResponse, with_errors: AbstractContextManager[None], departure: Departure
+    raw: BaseHTTPResponse, with_errors: AbstractContextManager[None], departure: Departure,
+    heard: Callable[[], None],
 ) -> Iterator[bytes]:
     """The body as it arrives, unpacked; ends only where it is whole."""
     packed = "content-encoding" in raw.headers and _can_unpack(raw)
     with with_errors:
         if raw.chunked and not packed:
-            yield from chunks(raw)
+            for piece in chunks(raw):
+                heard()
+                yield piece
         else:
             while piece := raw.read1(decode_content=packed):
+                heard()
                 yield piece
         if departure.gone or raw.length_remaining:
             raise IncompleteRead(raw.tell(), raw.length_remaining or 0)

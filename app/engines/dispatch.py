@@ -1,7 +1,7 @@
 """Brings a call to one of the engines that can serve it: choice, admission, sending, failover."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -72,7 +72,7 @@ def _through(engine: Engine, call: Call, departure: Departure, patient: bool) ->
     engine.require()
     with ExitStack() as held:
         held.enter_context(engine.admission.entered(call, departure))
-        if engine.health.suspect:
+        if call.takes_slot and engine.health.suspect:
             engine.health.begin_trial()
         client = engine.client
         reply = _sent(engine, client, call, departure)
@@ -92,38 +92,57 @@ def _through(engine: Engine, call: Call, departure: Departure, patient: bool) ->
 
 def _sent(engine: Engine, client: EngineClient, call: Call, departure: Departure) -> Reply:
     began = time.monotonic()
+    engine.health.expect()
     try:
-        reply = client.send(call, departure)
+        reply = client.send(call, departure, engine.health.hear)
     except GatewayError as error:
         note(engine, client, error)
         raise
     finally:
+        engine.health.expect_no_more()
         call.record.answering += time.monotonic() - began
+    ended = partial(_answered, engine, call)
     if reply.complete:
-        engine.answered()
+        ended()
         return reply
-    engine.health.hear()
-    finish = partial(_finished, engine, reply)
-    return replace(reply, pieces=_watched(engine, client, reply), finish=finish)
+    finish = partial(_finished, reply, ended)
+    return replace(reply, pieces=_watched(engine, client, reply, ended), finish=finish)
 
 
-def _watched(engine: Engine, client: EngineClient, reply: Reply) -> Iterator[bytes]:
+def _answered(engine: Engine, call: Call) -> None:
+    """The answer is there as a whole. That to a small question says as little as that to a probe:
+    who hangs at work may still give it.
+    """
+    if call.takes_slot:
+        engine.answered()
+    else:
+        engine.health.probed()
+
+
+def _watched(
+    engine: Engine, client: EngineClient, reply: Reply, ended: Callable[[], None]
+) -> Iterator[bytes]:
     """The pieces as they come; how they end is news about the engine's health."""
-    health = engine.health
-    try:
-        for piece in reply.pieces:
-            health.hear()
-            yield piece
-    except GatewayError as error:
-        note(engine, client, error)
-        raise
-    engine.answered()
+    health, pieces = engine.health, iter(reply.pieces)
+    while True:
+        health.expect()
+        try:
+            piece = next(pieces, None)
+        except GatewayError as error:
+            note(engine, client, error)
+            raise
+        finally:
+            health.expect_no_more()
+        if piece is None:
+            break
+        yield piece
+    ended()
 
 
-def _finished(engine: Engine, reply: Reply) -> None:
+def _finished(reply: Reply, ended: Callable[[], None]) -> None:
     """The stream has said that it is over: the rest of it is of no interest."""
     reply.finish()
-    engine.answered()
+    ended()
 
 
 def _when_loaded(

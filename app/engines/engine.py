@@ -8,7 +8,7 @@ from app.call import Call
 from app.engine_facts import OPENAI
 from app.engines.admission import Admission
 from app.engines.client import EngineClient
-from app.engines.failures import BrokenConnection
+from app.engines.failures import BrokenConnection, Unconnected
 from app.engines.health import Health
 from app.engines.loading import Loading
 from app.engines.props import QUICK, PropsCache, asking, parse_props
@@ -59,8 +59,11 @@ class Engine(Protocol):
     def broke(self, client: EngineClient) -> None:
         """A connection of ``client`` broke."""
 
-    def silent(self, client: EngineClient, why: str) -> None:
-        """It did not answer in time through ``client``."""
+    def silent(self, client: EngineClient, why: str, seconds: float) -> None:
+        """It did not answer within so many seconds through ``client``."""
+
+    def given_up(self, client: EngineClient) -> None:
+        """The client of a call that waited for it through ``client`` has left."""
 
     def answered(self) -> None:
         """It gave a good answer."""
@@ -79,7 +82,11 @@ def note(engine: Engine, client: EngineClient, error: GatewayError) -> None:
     elif error.kind is Kind.ENGINE_UNAVAILABLE:
         engine.lost(client, error.message)
     elif error.kind is Kind.ENGINE_TIMEOUT:
-        engine.silent(client, error.message)
+        limits = client.limits
+        seconds = limits.connect if isinstance(error, Unconnected) else limits.read
+        engine.silent(client, error.message, seconds)
+    elif error.kind is Kind.CLIENT_GONE:
+        engine.given_up(client)
 
 
 def excess(call: Call, most: int | None) -> str | None:
@@ -166,9 +173,13 @@ class Attached:
     def broke(self, client: EngineClient) -> None:
         """That alone says nothing of it."""
 
-    def silent(self, client: EngineClient, why: str) -> None:
-        """A strike."""
-        self.health.silent(why, client.silence)
+    def silent(self, client: EngineClient, why: str, seconds: float) -> None:
+        """A strike, if it sent nothing to any call."""
+        self.health.silent(why, seconds)
+
+    def given_up(self, client: EngineClient) -> None:
+        """A strike, if it has been silent for long."""
+        self.health.given_up(client.limits.no_byte, client.limits.read)
 
     def answered(self) -> None:
         """It is healthy."""

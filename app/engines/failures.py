@@ -22,6 +22,11 @@ class Limits:
     connect: float
     read: float
 
+    @property
+    def no_byte(self) -> str:
+        """What is said of an engine that has sent nothing for longer than it may."""
+        return f"the engine sent nothing for {round(self.read * 1000)} ms"
+
 
 def limits_of(settings: EngineSettings) -> Limits:
     """The limits that an engine's settings, which are whole, name."""
@@ -37,6 +42,10 @@ class BrokenConnection(GatewayError):
         """The error for a reason in a few words."""
         text = f"the connection to the engine failed: {reason}"
         return cls(Kind.UPSTREAM_ERROR, text)
+
+
+class Unconnected(GatewayError):
+    """The engine did not even take the connection in time."""
 
 
 @contextmanager
@@ -70,18 +79,16 @@ def _translate(causes: list[BaseException], url: str, limits: Limits) -> Gateway
     if among(NewConnectionError):
         return GatewayError(Kind.ENGINE_UNAVAILABLE, f"no engine is listening at {url}")
     if among(ConnectTimeoutError, requests.ConnectTimeout):
-        return _silent(limits.connect)
+        return Unconnected(Kind.ENGINE_TIMEOUT, _late(limits.connect))
     if among(ReadTimeoutError, requests.ReadTimeout, TimeoutError):
-        return _silent(limits.read)
+        return GatewayError(Kind.ENGINE_TIMEOUT, _late(limits.read))
     said = "".join(c if c.isprintable() else " " for c in str(causes[-1]))
     reason = " ".join(said.split())[:200] or type(causes[-1]).__name__
     return BrokenConnection.because(reason)
 
 
-def _silent(seconds: float) -> GatewayError:
-    return GatewayError(
-        Kind.ENGINE_TIMEOUT, f"the engine did not answer within {round(seconds * 1000)} ms"
-    )
+def _late(seconds: float) -> str:
+    return f"the engine did not answer within {round(seconds * 1000)} ms"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

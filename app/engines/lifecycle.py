@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from app.engines.admission import Gate
 from app.engines.client import EngineClient
+from app.engines.listening import Listener
 from app.engines.making import CannotStart, Process
 from app.engines.ports import free_port
 from app.engines.starting import Stranger, wait_until_ready
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 
 _PORTS = 2  # tries at finding one that stays free
 _LONGEST_PAUSE = 60.0  # s between two starts of an engine that fails
+_DYING = 0.02  # s; some close their connections themselves and end a moment later
 _DOUBT = 0.5  # s; by then a process that has closed its connections is seen to have ended
 _START_PAUSE, _CRASH_PAUSE = 1.0, 0.25  # s; the first ones
 
@@ -81,8 +83,10 @@ class Lifecycle:
             if unit.life.client is not client or process is None:
                 return
             unit.life.doubts += 1
+            first = unit.life.doubts == 1
         unit.admission.move(Gate.SHUT)
-        threading.Thread(target=self._settle_doubt, args=(unit, process), daemon=True).start()
+        if first:
+            threading.Thread(target=self._settle_doubts, args=(unit,), daemon=True).start()
 
     def abandon(self, unit: Unit) -> None:
         """Begin to end a start that nobody waits for any more."""
@@ -92,10 +96,19 @@ class Lifecycle:
         if process:
             threading.Thread(target=process.stop, name="stop", daemon=True).start()
 
-    def _settle_doubt(self, unit: Unit, process: Process) -> None:
-        process.wait(_DOUBT)
-        with self._lock:
-            unit.life.doubts -= 1
+    def _settle_doubts(self, unit: Unit) -> None:
+        """Look until no more connections break meanwhile; those that do so together need one look.
+        """
+        settled = False
+        while not settled:
+            with self._lock:
+                seen, process = unit.life.doubts, unit.life.process
+            if process:
+                _look_into(process, unit.life.port)
+            with self._lock:
+                settled = unit.life.doubts == seen
+                if settled:
+                    unit.life.doubts = 0
         self._notice()
 
     def close(self, units: list[Unit], hastily: bool) -> None:
@@ -207,7 +220,7 @@ class Lifecycle:
 
     def _settle(self, unit: Unit, state: State) -> None:
         """The unit has no process any more."""
-        unit.admission.move(Gate.SHUT)
+        unit.admission.move(Gate.PAUSED if state is State.FAILED else Gate.SHUT)
         with self._lock:
             life = unit.life
             clients = (life.client, life.asker)
@@ -218,3 +231,13 @@ class Lifecycle:
                 client.close()
         unit.forget_keep()
         self._notice()
+
+
+def _look_into(process: Process, port: int) -> None:
+    """Return once it is known whether the process, a connection of which broke, has ended or lives.
+
+    One that the kernel is clearing up holds no socket any more, also before it is seen to be dead.
+    """
+    if process.wait(_DYING) or process.listener(port) is Listener.OURS:
+        return
+    process.wait(_DOUBT)

@@ -12,7 +12,7 @@ from app.engines.ticket import Ticket
 from app.engines.turns import Turns
 from app.errors import GatewayError
 
-_STEPS = 4  # a call gets more urgent after each quarter of the longest wait
+_STEPS = 4  # a call gets more urgent after each quarter of the longest wait without a turn
 
 
 class Gate(Enum):
@@ -21,7 +21,12 @@ class Gate(Enum):
     OPEN = auto()
     HELD = auto()  # it runs, and takes no more calls: another model's turn is next
     SHUT = auto()  # there is no engine
+    PAUSED = auto()  # as SHUT, for the pause after a failure: no wait counts
     LOADING = auto()  # as SHUT, and the engine is starting: no wait counts
+
+
+_USABLE = (Gate.OPEN, Gate.HELD)
+_COMING_UP = (Gate.PAUSED, Gate.LOADING)
 
 
 class Queueing(Protocol):
@@ -73,6 +78,7 @@ class Slots:
         self._rules = rules
         self._gate_since = self._unused_since = now
         self._turn_end = -math.inf
+        self._load_time = 0.0  # s; of the last start
         self._arrived = 0
         self._turns = Turns()
 
@@ -81,7 +87,7 @@ class Slots:
         self._arrived += 1
         ticket = Ticket(call, self._arrived, self._turns.given, now)
         if self._passable(ticket):
-            self._admit(ticket)
+            self._admit(ticket, now)
         elif self._full():
             return None
         else:
@@ -111,16 +117,18 @@ class Slots:
             places = [ticket.place for ticket in able]
             ticket = able[next_in_line(places, self._turns.last, now, step)]
             self.waiting.remove(ticket)
-            self._admit(ticket)
+            self._admit(ticket, now)
 
     def move(self, gate: Gate, now: float) -> None:
         """From now on the engine takes calls as ``gate`` says."""
         if gate is self.gate:
             return
+        self._count_load(self.waiting, now)
         if self.gate is Gate.LOADING:
-            self._count_load(self.waiting, now)
             self._unused_since = now
-        if gate is Gate.SHUT and self.gate is not Gate.LOADING:
+            if gate in _USABLE:
+                self._load_time = now - self._gate_since
+        if self.gate in _USABLE and gate not in _USABLE:
             self._turn_end = now
         self.gate, self._gate_since = gate, now
         self.grant(now)
@@ -133,10 +141,16 @@ class Slots:
             ticket.refuse(error)
 
     def patience(self, ticket: Ticket, now: float) -> float | None:
-        """Seconds for which the ticket may go on waiting; None while the engine starts."""
-        if self.gate is Gate.LOADING:
+        """Seconds for which the ticket may go on waiting; None while the engine comes up."""
+        if self.gate in _COMING_UP:
             return None
         return self._rules.max_wait - ticket.waited(now)
+
+    def loads_for(self, now: float) -> float:
+        """Seconds for which the engine will go on coming up, if this start takes as the last."""
+        if self.gate is Gate.LOADING:
+            return max(0.0, self._load_time - (now - self._gate_since))
+        return self._load_time if self.gate is Gate.PAUSED else 0.0
 
     def demand(self) -> Demand:
         """What is wanted of the engine now."""
@@ -160,12 +174,12 @@ class Slots:
             return self.gate is Gate.OPEN or (self.gate is Gate.HELD and self.running > 0)
         return self.gate is Gate.OPEN and (self.count is None or self.running < self.count)
 
-    def _admit(self, ticket: Ticket) -> None:
+    def _admit(self, ticket: Ticket, now: float) -> None:
         ticket.granted = True
         self.held += 1
         self.running += ticket.needs_slot
         if ticket.needs_slot:
-            self._turns.give(ticket.place.caller)
+            self._turns.give(ticket.place.caller, ticket.place.priority, now)
         ticket.event.set()
 
     def _full(self) -> bool:
@@ -175,7 +189,7 @@ class Slots:
         return len(self.waiting) - max(0, self.count - self.running) >= self._rules.size
 
     def _count_load(self, tickets: Iterable[Ticket], now: float) -> None:
-        """Count the start that runs, if one does, as these tickets' load."""
-        if self.gate is Gate.LOADING:
+        """Count the start that runs or the pause before it, if any, as these tickets' load."""
+        if self.gate in _COMING_UP:
             for ticket in tickets:
                 ticket.has_loaded(self._gate_since, now)

@@ -200,6 +200,9 @@ class Supervisor:
             if not self._lifecycle.stop(units[key], evicted=key not in expired):
                 self._news.set()  # a call has come meanwhile: think again
         self._hold(made)
+        for unit in units.values():
+            if unit.life.not_before <= now:
+                unit.admission.end_pause()
         for key in made.start:
             self._lifecycle.start(units[key])
         if self.budget is not None and any(each.has_process for each in facts):

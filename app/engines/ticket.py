@@ -20,15 +20,15 @@ class Ticket:
         self.event = threading.Event()
         self.granted = False
         self.error: GatewayError | None = None
-        self.load = 0.0  # s of its wait in which the engine was starting, of starts that are over
+        self.load = 0.0  # s of its wait in which the engine came up, as far as that is over
 
     def has_loaded(self, since: float, now: float) -> None:
-        """A start that ran from then until now is over, for this call."""
+        """A start, or the pause before it, from then until now is over for this call."""
         self.load += now - max(since, self.place.since)
         self.event.set()
 
     def waited(self, now: float) -> float:
-        """Seconds that count, which those are not in which its engine was starting."""
+        """Seconds that count, which those are not in which its engine came up."""
         return now - self.place.since - self.load
 
     def refuse(self, error: GatewayError) -> None:

@@ -3,6 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from app.call import Priority
+from app.engines.order import LastTurn
+
 _REMEMBERED = 1024  # callers; who is forgotten counts as one who had no turn yet
 
 
@@ -11,17 +14,18 @@ class Turns:
 
     def __init__(self) -> None:
         self.given = 0
-        self._last: OrderedDict[str, int] = OrderedDict()
+        self._last: OrderedDict[str, LastTurn] = OrderedDict()
 
-    def give(self, caller: str) -> None:
-        """The next turn is this caller's."""
+    def give(self, caller: str, priority: Priority, now: float) -> None:
+        """The next turn is this caller's, for a call of that priority."""
         self.given += 1
-        self._last[caller] = self.given
+        before = self._last.get(caller, LastTurn())
+        self._last[caller] = before.then(priority, self.given, now)
         self._last.move_to_end(caller)
         if len(self._last) > _REMEMBERED:
             self._last.popitem(last=False)
 
     @property
-    def last(self) -> Mapping[str, int]:
-        """Caller → number of its last turn; of the callers that had theirs last."""
+    def last(self) -> Mapping[str, LastTurn]:
+        """Caller → its last turn; of the callers that had theirs last."""
         return self._last

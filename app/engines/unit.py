@@ -162,10 +162,16 @@ class Unit:
         """Its process may be about to end: calls wait until that is known."""
         self._hear.doubt(self, client)
 
-    def silent(self, client: EngineClient, why: str) -> None:
-        """A strike; after too many of them the process is ended."""
-        if self.health.silent(why, client.silence):
-            self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
+    def silent(self, client: EngineClient, why: str, seconds: float) -> None:
+        """A strike, if it sent nothing to any call; after too many the process is ended."""
+        if self.health.silent(why, seconds):
+            self._struck_out(client, why)
+
+    def given_up(self, client: EngineClient) -> None:
+        """As ``silent``, if it has been silent for long."""
+        limits = client.limits
+        if self.health.given_up(limits.no_byte, limits.read):
+            self._struck_out(client, limits.no_byte)
 
     def learn_slots(self) -> None:
         """Let as many calls run at a time as the process says, or else as its command does.
@@ -182,7 +188,7 @@ class Unit:
         """A strike, by somebody who asked beside all calls."""
         client = self.life.client
         if client is not None and self.health.missed(why):
-            self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
+            self._struck_out(client, why)
 
     def answered(self) -> None:
         """It works: earlier failures are forgotten."""
@@ -215,6 +221,9 @@ class Unit:
     def ask_soon(self, target: str) -> tuple[int, bytes]:
         """As ``ask``; blocks for half a second at most."""
         return asking(self._asker(), QUICK)(target)
+
+    def _struck_out(self, client: EngineClient, why: str) -> None:
+        self._hear.trouble(self, client, f"{why}, {self.command.strikes} times in a row")
 
     def _asker(self) -> EngineClient:
         asker = self.life.asker

@@ -46,7 +46,8 @@ class Engine(EngineClient):
         self.outcome = outcome
         self.calls: list[Call] = []
 
-    def send(self, call: Call, departure: Departure) -> Reply:
+    def send(self, call: Call, departure: Departure, heard: Callable[[], None] = lambda: None
+             ) -> Reply:
         """Note the call; give the answer, or raise the error, that was set."""
         self.calls.append(call)
         if isinstance(self.outcome, GatewayError):

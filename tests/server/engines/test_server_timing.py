@@ -39,6 +39,7 @@ def gateway(start: Start) -> ManagedGateway:
     """A gateway before engines that load, queue and fail."""
     return start([
         engine(["slow", "slow-native"], "--load", "0.5"), engine("one", slots=1), engine("any"),
+        engine("frail", slots=1),
         engine("broken", "--load", "0.2", "--exit", "3"),
     ], queue={"size": 1, "max-wait": "1m"})
 
@@ -65,6 +66,20 @@ def test_queueing_is_told(gateway: ManagedGateway) -> None:
         assert found.engine >= 600 and found.queue < 600
         found = times(succeeds(second.result()))
         assert found.queue >= 1 and found.load < 500
+
+
+def test_the_pause_after_a_crash_is_loading(gateway: ManagedGateway) -> None:
+    """A call that waits for a slot when the engine crashes waits for its restart then."""
+    gate = gateway.directory / "crash.gate"
+    succeeds(chat(gateway.url, "frail"))
+    with crowd(gateway.url) as calls:
+        doomed = calls.chat("frail", f"id:doomed until:{gate} crash:1", stream=True)
+        gateway.journal.wait_for("begin", "frail", "doomed")
+        waiting = calls.chat("frail", "id:waiting")
+        gateway.wait_for_queue("frail", 1)
+        gate.touch()
+        assert b'"upstream_error"' in doomed.result().body
+        assert times(succeeds(waiting.result())).load >= 250
 
 
 @pytest.mark.parametrize(("path", "fields"), [

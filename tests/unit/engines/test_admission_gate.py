@@ -10,7 +10,8 @@ from app.errors import GatewayError, Kind
 from tests.fakes.visits import Client, HandClock, Visit, Visits, question, work
 
 RULES = QueueRules(size=64, max_wait=60.0)
-OPEN, HELD, SHUT, LOADING = Gate.OPEN, Gate.HELD, Gate.SHUT, Gate.LOADING
+OPEN, HELD, SHUT = Gate.OPEN, Gate.HELD, Gate.SHUT
+PAUSED, LOADING = Gate.PAUSED, Gate.LOADING
 DIED = GatewayError(Kind.ENGINE_NOT_READY, "it ended with status 1", wait=4.0)
 
 
@@ -27,6 +28,7 @@ def times(visit: Visit) -> tuple[float, float]:
     (SHUT, False, work(), False), (SHUT, False, question(), False),
     (LOADING, False, work(), False), (LOADING, False, question(), False),
     (SHUT, True, question(), False), (LOADING, True, question(), False),
+    (PAUSED, False, work(), False), (PAUSED, True, question(), False),
 ])
 def test_who_may_pass(
         visits: Visits, gate: Gate, running: bool, call: Call, passes: bool) -> None:
@@ -117,16 +119,20 @@ def test_times_add_up_over_the_calls_of_a_request(visits: Visits, clock: HandClo
 
 
 def test_every_start_counts_once(visits: Visits, clock: HandClock) -> None:
-    """Also where one fails, the next has to wait, and somebody says twice that it loads."""
+    """Also where one fails, the next has to wait, and somebody says twice that it loads.
+
+    The pause after a failure is part of it.
+    """
     admission = Admission(RULES, 1, SHUT, clock=clock)
     visit = visits.enter(admission)
     for gate, seconds in [(LOADING, 2.0), (LOADING, 3.0), (SHUT, 7.0), (LOADING, 4.0), (SHUT, 1.0),
-                          (SHUT, 0.5), (LOADING, 1.0), (HELD, 0.25)]:
+                          (SHUT, 0.5), (LOADING, 1.0), (HELD, 0.25), (SHUT, 0.5), (PAUSED, 2.0),
+                          (LOADING, 1.0), (PAUSED, 4.0), (SHUT, 0.25)]:
         admission.move(gate)
         clock.now += seconds
     admission.move(OPEN)
     visit.leave()
-    assert times(visit) == (8.75, 10.0)
+    assert times(visit) == (9.5, 17.0)
 
 
 @pytest.mark.parametrize("arrives", [SHUT, LOADING])
@@ -162,7 +168,7 @@ def test_a_wait_that_was_too_long_before_a_start_that_fails(
     assert times(visit) == (61.0, 5.0)
 
 
-@pytest.mark.parametrize("gate", [SHUT, LOADING, HELD, OPEN])
+@pytest.mark.parametrize("gate", [SHUT, LOADING, PAUSED, HELD, OPEN])
 def test_all_that_wait_are_answered(visits: Visits, clock: HandClock, gate: Gate) -> None:
     """Each with an error of its own; who runs goes on, and the queue is empty for who comes."""
     admission = Admission(QueueRules(2, 60.0), 1, clock=clock)
@@ -175,7 +181,7 @@ def test_all_that_wait_are_answered(visits: Visits, clock: HandClock, gate: Gate
     assert [(error.kind, error.message, error.wait) for error in errors] == [
         (DIED.kind, DIED.message, DIED.wait)] * 2
     assert len({id(error) for error in [*errors, DIED]}) == 3 and DIED.__traceback__ is None
-    expected = (0.0, 2.0) if gate is LOADING else (2.0, 0.0)
+    expected = (0.0, 2.0) if gate in (LOADING, PAUSED) else (2.0, 0.0)
     assert [times(visit) for visit in waiting] == [expected] * 2
     assert (admission.running, admission.demand().waiting) == (1, 0)
     later = visits.enter(admission)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.call import Priority
 from app.engines.service_time import ServiceTime
 from app.engines.turns import Turns
 
@@ -42,8 +43,11 @@ def test_turns_are_numbered() -> None:
     """The last one of each caller counts."""
     turns = Turns()
     for caller in "abac":
-        turns.give(caller)
-    assert (turns.given, dict(turns.last)) == (4, {"a": 3, "b": 2, "c": 4})
+        turns.give(caller, Priority.LOW, 7.0)
+    last = {caller: turn.number for caller, turn in turns.last.items()}
+    assert (turns.given, last) == (4, {"a": 3, "b": 2, "c": 4})
+    turns.give("a", Priority.NORMAL, 9.0)
+    assert turns.last["a"].at == (9.0, 9.0, 7.0)
 
 
 def test_callers_are_not_remembered_for_ever() -> None:
@@ -51,8 +55,8 @@ def test_callers_are_not_remembered_for_ever() -> None:
     turns = Turns()
     for number in range(4000):
         if number % 1000 == 0:
-            turns.give("regular")
-        turns.give(f"caller {number}")
+            turns.give("regular", Priority.HIGH, 0.0)
+        turns.give(f"caller {number}", Priority.HIGH, 0.0)
     assert turns.given == 4004
     assert len(turns.last) == 1024
     assert {"regular", "caller 3999", "caller 2977"} <= set(turns.last)
