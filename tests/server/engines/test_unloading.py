@@ -19,7 +19,8 @@ ROUTES = [OLLAMA, GENERATE, EMBED]
 def gateway(start: Start) -> ManagedGateway:
     """A gateway that would keep its engines for an hour."""
     return start([
-        engine(["by-generate", "by-chat"]), engine(["again", "hasty"]), engine("early", "--load", "0.4"),
+        engine(["by-generate", "by-chat"]), engine(["again", "hasty"]),
+        engine("early", "--load", "0.4"),
         engine([f"once-{number}" for number in range(len(ROUTES))]),
         engine(["ollama", "not-loaded"]),
         engine([f"pinned-{number}" for number in range(len(ROUTES))], pinned=True),
