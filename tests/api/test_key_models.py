@@ -93,8 +93,7 @@ def test_any_other_model_is_a_403(start: Any, engine: RawEngine, path: str) -> N
     ("POST", "/upstream/Secret/v1/chat/completions"), ("GET", "/upstream/secret:latest/metrics"),
     ("GET", "/upstream/hidden/props"), ("POST", "/upstream/org%2FLarge:Q4/x"),
     ("GET", "/props?model=Secret"), ("GET", "/slots?model=hidden"), ("GET", "/metrics?model=bare"),
-    ("POST", "/slots/0?model=SECRET"), ("GET", "/lora-adapters?model=Secret"),
-    ("POST", "/upstream/x/../Secret/x")])
+    ("POST", "/slots/0?model=SECRET"), ("GET", "/lora-adapters?model=Secret")])
 def test_no_address_leads_to_another_model(
         start: Any, engine: RawEngine, method: str, path: str) -> None:
     """An admin of some models is none of the others."""
