@@ -108,7 +108,7 @@ def _read(limit: int) -> bytearray:
     """The body's bytes; raises GatewayError where it is over ``limit``, cut, broken or too slow."""
     body, announced = bytearray(), Announced(request.environ, limit)
     size = 0
-    if announced.excess and announced.size > limit * _DRAIN or announced.refusable:
+    if announced.refusable or announced.size > limit * _DRAIN:
         raise _too_large(limit)
     try:
         with broken_body():
