@@ -1,6 +1,7 @@
 """The socket of one client: a request must be whole in time, and an answer must be taken."""
 
 import errno
+import math
 import select
 import socket
 import time
@@ -12,19 +13,30 @@ from app.kernel_timing import interval
 _AT_ONCE = 65536  # bytes at a time
 _HEAD_ENDS = (b"\r\n\r\n", b"\n\n")
 _LONGEST_HEAD = 262144  # bytes; longer ones are refused
+_LOOK = 0.1  # s between two looks at whether the reading thread is still to wait
+_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Overdue(NoMoreData):
     """The request was not whole when its time was up."""
 
 
+class Interrupted(NoMoreData):
+    """The rest of the request is not waited for, as the gateway is about to end."""
+
+
 class ClientSocket(socket.socket):
     """A socket that raises Overdue past ``deadline`` and gives up on a client that reads nothing.
 
-    ``deadline`` is a time on the monotonic clock, or None.
+    ``deadline`` is a time on the monotonic clock, or None. ``patience`` is for how many seconds
+    nothing may come before it. ``asks`` is whether the client waits to be told to go on with the
+    body (RFC 9110, 10.1.1): it is told when more is read.
     """
 
     deadline: float | None = None
+    patience: float = math.inf
+    asks: bool = False
+    interrupted: bool = False
     ahead: bytes = b""
     too_long: bool = False  # the head in ``ahead``, which has no end yet
 
@@ -80,23 +92,30 @@ class ClientSocket(socket.socket):
     def recv(self, size: int, flags: int = 0) -> bytes:
         """As socket.recv, ``ahead`` first; raises Overdue where nothing comes in time.
 
-        Raises LimitRequestHeaders, like gunicorn for one field, where the whole head is too long.
+        Raises LimitRequestHeaders, like gunicorn for one field, where the whole head is too long,
+        and Interrupted soon after ``interrupted`` is set, by whatever thread.
         """
         if self.too_long and not self.ahead:
             raise LimitRequestHeaders("the head is too long")
         if self.ahead:
             piece, self.ahead = self.ahead[:size], self.ahead[size:]
             return piece
+        if self.asks:
+            self.asks = False
+            self.sendall(_GO_ON)
         if self.deadline is None:
             return super().recv(size, flags)
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise Overdue()
-        self.settimeout(left)
-        try:
-            return super().recv(size, flags)
-        except TimeoutError:
-            raise Overdue() from None
+        now = time.monotonic()
+        end = min(self.deadline, now + self.patience)
+        while now < end:
+            if self.interrupted:
+                raise Interrupted()
+            self.settimeout(min(end - now, _LOOK))
+            try:
+                return super().recv(size, flags)
+            except TimeoutError:
+                now = time.monotonic()
+        raise Overdue()
 
     def discard(self) -> bool:
         """Drop what has come, never blocking; whether more can come."""

@@ -7,8 +7,8 @@ from flask import Flask
 from prometheus_client import CollectorRegistry, Info, ProcessCollector
 
 from app.api import (
-    engines, errors, metrics, native, ops, place, recording, request_id, security, server_timing,
-    upstream,
+    engines, errors, metrics, native, ops, paths, place, recording, request_id, security,
+    server_timing, upstream,
 )
 from app.api.juno import routes as juno
 from app.api.ollama import routes as ollama
@@ -98,6 +98,7 @@ class Assembly:
         app.config["BODY_TIMEOUT"] = settings.server.body_timeout
         app.config["ALLOW_REMOTE_MEDIA"] = settings.server.allow_remote_media
         app.extensions["loop"] = Services(self.gateway, self._lasting.registry, self._facts)
+        paths.register(app)
         recording.register(app, self._observer)
         _add_routes(app, settings)
         app.register_blueprint(metrics.blueprint(self._page))

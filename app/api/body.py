@@ -9,6 +9,7 @@ from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
 from app import jsontext
+from app.api.announced import Announced
 from app.api.extensions import ExtensionsView, extended, taken_out
 from app.api.payload import FormBody, JsonBody, OpaqueBody, form
 from app.api.place import take_place
@@ -17,6 +18,7 @@ from app.api.unpacking import decoders, unpacked
 from app.api.view import first_problem
 from app.client_socket import Overdue
 from app.errors import GatewayError, Kind
+from app.places import stopping
 
 _PIECE = 1024 * 1024  # bytes asked for at once
 _DRAIN = 4  # × the limit: how much of a body that is too large is taken off the wire
@@ -105,21 +107,26 @@ def _plain() -> bytearray:
 
 def _read(limit: int) -> bytearray:
     """The body's bytes; raises GatewayError where it is over ``limit``, cut, broken or too slow."""
-    body = bytearray()
+    body, announced = bytearray(), Announced(request.environ, limit)
     size = 0
-    if (request.content_length or 0) > limit * _DRAIN:
+    if announced.refusable or announced.size > limit * _DRAIN:
         raise _too_large(limit)
-    with broken_body():
-        for piece in pieces(request.environ):
-            size += len(piece)
-            if size <= limit:
-                body += piece
-            elif size > limit * _DRAIN:
-                break
-            else:
-                # Clients read the answer only after they have sent everything: take it, drop it.
-                body.clear()
-    if size > limit:
+    try:
+        with broken_body():
+            for piece in pieces(request.environ):
+                size += len(piece)
+                announced.note(size)
+                if not announced.excess:
+                    body += piece
+                elif size > limit * _DRAIN:
+                    break
+                else:
+                    # Clients read the answer only after they have sent everything: take it, drop it
+                    body.clear()
+    except GatewayError as error:
+        if error.kind is Kind.STOPPING or not announced.excess:
+            raise
+    if announced.excess:
         raise _too_large(limit)
     return body
 
@@ -130,12 +137,17 @@ def _too_large(limit: int) -> GatewayError:
 
 @contextmanager
 def broken_body() -> Iterator[None]:
-    """Make what reading a body raises a GatewayError: it is cut, broken or too slow."""
+    """Make what reading a body raises a GatewayError: it is cut, broken or too slow.
+
+    Or it is not waited for any more, as the gateway is about to end.
+    """
     try:
         yield
     except Overdue:
         raise GatewayError(Kind.BODY_TOO_SLOW, "the request body did not arrive in time") from None
     except (OSError, ParseException):
+        if getattr(request.environ.get("gunicorn.socket"), "interrupted", False):
+            raise stopping() from None
         raise GatewayError(Kind.INVALID_BODY, "the request body is cut short or broken") from None
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import quote, urlsplit
 
 from flask import Blueprint, Response, current_app, request
 from flask.blueprints import BlueprintSetupState
@@ -11,6 +10,7 @@ from werkzeug.routing import Rule
 from app import jsontext
 from app.api import stream
 from app.api.caller import caller
+from app.api.paths import raw_target
 from app.api.place import take_place
 from app.api.recording import record
 from app.api.request_id import request_id
@@ -47,11 +47,11 @@ def call_of(body: Body, **facts: Any) -> Call:
     """The canonical form of the current request, which takes a place for it.
 
     ``facts`` are fields of Call that differ. Raises GatewayError where the caller may not use the
-    model.
+    model, or the path may mean another one to the engine.
     """
     take_place()
     given: dict[str, Any] = {
-        "target": raw_target(),
+        "target": raw_target(request.environ),
         "model": body.model,
         "body": body,
         "request_id": request_id(),
@@ -63,13 +63,6 @@ def call_of(body: Body, **facts: Any) -> Call:
         **facts,
     }
     return authorised(Call(**given), services().gateway)
-
-
-def raw_target() -> str:
-    """Path and query as the client wrote them: what was encoded stays encoded."""
-    raw = str(request.environ.get("RAW_URI") or quote(request.full_path, safe="/?&=%:"))
-    parts = urlsplit(raw if not raw.startswith("//") else f"/.{raw}")
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def response_of(reply: Reply, parts: int = 1) -> Response:

@@ -3,6 +3,7 @@
 from flask import Blueprint, Response, request
 
 from app.api.native import ask_engine
+from app.api.security import principal
 from app.telemetry.exposition import CONTENT_TYPE, MetricsPage
 
 
@@ -12,9 +13,11 @@ def blueprint(page: MetricsPage) -> Blueprint:
 
     @bp.route("/metrics", methods=["GET", "POST"])
     def metrics() -> Response:
-        """Metrics in Prometheus' text format."""
+        """Metrics in Prometheus' text format, of the models that the caller may use."""
         if "model" in request.args or request.method == "POST":
             return ask_engine()
-        return Response(page.made(), content_type=CONTENT_TYPE)
+        who = principal()
+        made = page.made(None if who.every_model else who.allows)
+        return Response(made, content_type=CONTENT_TYPE)
 
     return bp

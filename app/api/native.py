@@ -10,6 +10,7 @@ from app.api.http import call_of, response_of, services
 from app.api.payload import OpaqueBody
 from app.api.view import AnyView
 from app.call import Passing
+from app.errors import GatewayError, Kind
 
 OF_ITSELF = ("/props", "/slots", "/slots/<number>", "/lora-adapters")
 TOLD = (
@@ -39,7 +40,10 @@ def blueprint() -> Blueprint:
 
 def ask_engine(number: str = "") -> Response:
     """Ask an engine about itself, or have it change itself."""
-    model = request.args.get("model")
+    models = request.args.getlist("model")
+    if len(models) > 1:  # the engine might read another one than was checked here
+        text = "'model' stands in the query more than once"
+        raise GatewayError(Kind.INVALID_FIELD, text, param="model")
     body = read_opaque() if request.method == "POST" else OpaqueBody()
-    call = call_of(body, model=model, passing=Passing.STATUSES)
+    call = call_of(body, model=next(iter(models), None), passing=Passing.STATUSES)
     return response_of(services().gateway.call(call))

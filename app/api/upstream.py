@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from app.api.body import read_opaque
-from app.api.http import any_method, call_of, raw_target, response_of, services
+from app.api.http import any_method, call_of, response_of, services
+from app.api.paths import raw_target
 from app.call import Passing
 from app.errors import GatewayError, Kind
 
@@ -21,7 +22,7 @@ def blueprint() -> Blueprint:
     @any_method(bp, "/upstream/<path:rest>")
     def upstream(rest: str) -> Response:
         """Whatever is asked of one model's engine, and whatever it answers."""
-        raw = raw_target().removeprefix(_PREFIX)
+        raw = raw_target(request.environ).removeprefix(_PREFIX)
         model, target = split(raw, services().gateway.knows)
         call = call_of(read_opaque(), model=model, target=target, passing=Passing.ANYTHING)
         return response_of(services().gateway.call(call))

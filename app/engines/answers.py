@@ -10,15 +10,18 @@ from app.errors import GatewayError, Kind
 _READ_WHOLE = 65536  # bytes
 _STREAMS = {"text/event-stream", "application/x-ndjson"}
 _DOCUMENTS = {"", "application/json", "application/problem+json"}
+_BROWSERS = ("access-control-", "cross-origin-")  # what pages may do is not for an engine to say
 _LOADING = 503  # "up, but not ready": the caller may come back, so it passes as it is
 
 # Dropped on the way back: those that speak of one connection (RFC 9110, 7.6.1), those the gateway
-# sets itself, cookies (one session serves all callers), and the length and encoding of a body that
-# is unpacked here.
+# sets itself, cookies (one session serves all callers), what tells browsers how to treat all that
+# comes from the gateway's address, and the length and encoding of a body that is unpacked here.
 _DROPPED = {
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
     "te", "trailer", "transfer-encoding", "upgrade",
     "server", "date", "x-request-id", "set-cookie", "set-cookie2", "www-authenticate",
+    "timing-allow-origin", "clear-site-data", "strict-transport-security", "alt-svc", "nel",
+    "report-to", "reporting-endpoints", "origin-agent-cluster", "service-worker-allowed",
     "content-length", "content-encoding",
 }
 
@@ -99,5 +102,5 @@ def passing(headers: Iterable[tuple[str, str]], unpacked: bool) -> Headers:
     return [
         (name, value) for name, value in pairs
         if (lower := name.lower()) not in dropped | named
-        and not lower.startswith("access-control-")
+        and not lower.startswith(_BROWSERS)
     ]

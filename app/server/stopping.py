@@ -5,9 +5,9 @@
     SIGQUIT, SIGINT   as SIGTERM whose time is up
     SIGHUP            the configuration is read again
 
-When the time is up calls end by an error, and soon after their connections are cut. Connections
-are accepted, to be told so, as long as calls run; one that nobody accepts looks like a gateway that
-hangs.
+When the time is up calls end by an error, also those whose body is still coming, and soon after
+their connections are cut. Connections are accepted, to be told so, as long as calls run; one that
+nobody accepts looks like a gateway that hangs.
 """
 
 import signal
@@ -101,12 +101,15 @@ class StoppingWorker(ThreadWorker):
             self._cut_by = soon
             self._wake()
         elif self._cut_by is not None and now >= self._cut_by:
-            _cut(self.busy)
+            _interrupt(self.busy)
+            if now >= self._cut_by + _CUT:
+                _cut(self.busy)
 
     def _end_calls(self, now: float, running: set[Any]) -> None:
         if self._cut_by is None:
             self._cut_by = now + _CUT
             self.application.end_calls()
+            _interrupt(running)
         elif now >= self._cut_by:
             _cut(running)
 
@@ -125,6 +128,12 @@ class StoppingWorker(ThreadWorker):
             self.accept(listener)
             if self.nr_conns == count:
                 return
+
+
+def _interrupt(connections: Iterable[Any]) -> None:
+    """Let no thread wait any longer for the rest of a request; its client is told why."""
+    for connection in connections:
+        connection.sock.interrupted = True
 
 
 def _cut(connections: Iterable[Any]) -> None:

@@ -101,9 +101,11 @@ class _GatewayWorker(StoppingWorker):
     def handle_request(self, req: Any, conn: Any) -> Any:
         """Answer in no later version than is spoken here; gunicorn repeats the client's.
 
-        Source: RFC 9110, 2.5.
+        Source: RFC 9110, 2.5. A client that asks whether to go on with its body learns it later.
         """
         req.version = min(req.version, (1, 1))
+        # Not told to go on before anyone reads the body, which may be refused for its length.
+        conn.sock.asks, req._expected_100_continue = req._expected_100_continue, False
         return super().handle_request(req, conn)
 
     def _has_next(self, connection: Any) -> bool:
@@ -167,8 +169,11 @@ class _GatewayWorker(StoppingWorker):
         gunicorn's own waits for it five seconds long, in the thread.
         """
         connection.sock.deadline = None
+        unanswered, connection.sock.asks = connection.sock.asks, False
         if _is_read(connection.parser.mesg.body):
             return keepalive
+        if unanswered:
+            return False
         drained = time.monotonic() + _DRAIN
         return keepalive and bool(connection.parser.finish_body(deadline=drained))
 
@@ -190,7 +195,7 @@ class _GatewayWorker(StoppingWorker):
         def call(environ: dict[str, Any], start_response: Any) -> Any:
             def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
                 asked = ("Connection", "close") in headers
-                if asked or self.stopping or _unread(environ) > _DRAINED:
+                if asked or self.stopping or _is_left(environ):
                     start_response.__self__.force_close()
                 return start_response(status, headers, exc_info)
 
@@ -214,13 +219,18 @@ class _GatewayWorker(StoppingWorker):
 
 def _is_read(body: Any) -> bool:
     """Whether nothing of a body is to come; gunicorn's own look at it costs three system calls."""
-    return not body.failed and getattr(body.reader, "length", None) == 0
+    left = getattr(body.reader, "length", getattr(body.reader, "parser", True))
+    return not body.failed and not left  # bytes, or the parser of chunks that are still to come
 
 
-def _unread(environ: dict[str, Any]) -> int:
-    """How many bytes of the request's body nobody has read, as far as they were announced."""
-    reader = getattr(environ["wsgi.input"], "reader", None)
-    return int(getattr(reader, "length", 0))
+def _is_left(environ: dict[str, Any]) -> bool:
+    """Whether the connection has to close as too much of the body is left unread, or may come.
+
+    A client that was not told to go on may send the body all the same, or not.
+    """
+    body = environ["wsgi.input"]
+    length = int(getattr(getattr(body, "reader", None), "length", 0))
+    return length > _DRAINED or (environ["gunicorn.socket"].asks and not _is_read(body))
 
 
 def _allow_open_files() -> None:

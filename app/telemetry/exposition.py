@@ -3,6 +3,7 @@
 Format: prometheus.io/docs/instrumenting/exposition_formats, text-based format 0.0.4.
 """
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,13 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from app.model_status import EngineText
+from app.telemetry.metrics import OTHER
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _OWN = ("loop_", "process_")  # what the names of the gateway's own metrics begin with
 _COUNTER = re.compile(r"^# TYPE (\S+) counter\b", re.MULTILINE)
 _TOTAL = "_total"
+_NOBODYS = ("", OTHER)  # models of lines that speak of none by name
 _LARGEST = 256 * 1024  # characters of what one engine says
 
 
@@ -29,9 +32,35 @@ class MetricsPage:
         self._own = own
         self._engines = engines
 
-    def made(self) -> bytes:
-        """The page of this moment; blocks for as long as ``engines`` does."""
-        return generate_latest(self._own) + merged(self._engines()).encode()
+    def made(self, shows: Callable[[str], bool] | None = None) -> bytes:
+        """The page of this moment; blocks for as long as ``engines`` does.
+
+        With ``shows`` there are no lines about models for which it is false.
+        """
+        texts = self._engines()
+        if shows is None:
+            return generate_latest(self._own) + merged(texts).encode()
+        theirs = merged(text for text in texts if shows(text.model))
+        return generate_latest(_OfSome(self._own, shows)) + theirs.encode()
+
+
+class _OfSome(Collector):
+    """The metrics of another collector without the lines about models that are not shown."""
+
+    def __init__(self, every: Collector, shows: Callable[[str], bool]) -> None:
+        self._every = every
+        self._shows = shows
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics of this moment."""
+        for metric in self._every.collect():
+            found = copy.copy(metric)
+            found.samples = [sample for sample in metric.samples if self._is_shown(sample)]
+            yield found
+
+    def _is_shown(self, sample: Sample) -> bool:
+        model = sample.labels.get("model", "")
+        return model in _NOBODYS or self._shows(model)
 
 
 @dataclass

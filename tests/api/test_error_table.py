@@ -198,14 +198,14 @@ def test_a_wrong_method_is_a_405(client: FlaskClient, path: str, wrong: str) -> 
 
 
 @pytest.mark.parametrize("path", [
-    "/nope", "/v1", "/v1/", "/v1/nope", "/v1/models/", "/v1/chat/completions/", "/v1//models",
-    "/api", "/api/", "/api/nope", "/api/tags//", "/api//tags", "//", "/V1/models",
+    "/nope", "/v1", "/v1/", "/v1/nope", "/v1/models/", "/v1/chat/completions/",
+    "/api", "/api/", "/api/nope", "/api/tags//", "/api//tags", "/V1/models",
     "/favicon.ico", "/v1/%ff", "/<b>", "/engines/", "/engines/x", "/metrics/", "/openapi.json/",
     "/upstream", "/upstream/", "/upstream/m"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_unknown_url_is_a_404(client: FlaskClient, path: str, method: str) -> None:
     """In JSON, without a redirect to what it resembles."""
-    if method == "POST" and path.startswith("/v1/") and path != "/v1/" and path != "/v1//models":
+    if method == "POST" and path.startswith("/v1/") and path != "/v1/":
         pytest.skip("what may be posted below /v1 only an engine knows")
     answer = client.open(f"http://localhost{path}", method=method)
     message, *rest = error_of(answer, 404, path)

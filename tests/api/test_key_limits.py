@@ -80,6 +80,19 @@ def test_every_request_of_a_key_counts(start: Any) -> None:
     assert answer.status_code == 200 and told(answer) == [None, None, None]
 
 
+REFUSED = [("GET", "/engines"), ("GET", "/metrics"), ("POST", "/api/pull"), ("DELETE", "/x"),
+           ("POST", "/upstream/m/x"), ("POST", "/v1/load_lora_adapter"), ("POST", "/slots/0")]
+
+
+@pytest.mark.parametrize(("method", "path"), REFUSED)
+def test_what_a_key_may_not_do_counts_too(start: Any, method: str, path: str) -> None:
+    """The 403 says what is left, and one too many is a 429 whatever it asks for."""
+    client = start(holder("alice", rate="2/hour"))
+    found = [client.open(path, method=method, headers=ALICE) for _ in range(3)]
+    assert [answer.status_code for answer in found] == [403, 403, 429]
+    assert [told(answer)[:2] for answer in found] == [["2", "1"], ["2", "0"], ["2", "0"]]
+
+
 def test_an_engines_own_limits_are_not_overwritten(start: Any, engine: RawEngine) -> None:
     """Its headers pass as they are; the gateway tries nothing again."""
     theirs = [("Retry-After", "30"), (f"{PREFIX}remaining-requests", "0"), ("X-Custom", "y")]

@@ -15,6 +15,7 @@ from app.settings import EngineSettings, KeySettings
 from tests.api.conftest import Build, SetClock
 from tests.api.holders import bearer, holder
 from tests.fakes.engine_steps import reply
+from tests.fakes.metrics_page import MetricsPage
 from tests.fakes.raw_engine import RawEngine
 from tests.fakes.registry_home import RegistryHome
 
@@ -41,7 +42,7 @@ def start(build: Build, engine: RawEngine, registry_home: RegistryHome) -> Any:
 
     def started(*keys: KeySettings, **loop: Any) -> FlaskClient:
         engines = (EngineSettings(engine.url, ("*", "Listed/Only:1")),)
-        return build(engines=engines, keys=keys, **{"aliases": ALIASES, **loop})
+        return build(keys=keys, **{"engines": engines, "aliases": ALIASES, **loop})
     return started
 
 
@@ -93,8 +94,7 @@ def test_any_other_model_is_a_403(start: Any, engine: RawEngine, path: str) -> N
     ("POST", "/upstream/Secret/v1/chat/completions"), ("GET", "/upstream/secret:latest/metrics"),
     ("GET", "/upstream/hidden/props"), ("POST", "/upstream/org%2FLarge:Q4/x"),
     ("GET", "/props?model=Secret"), ("GET", "/slots?model=hidden"), ("GET", "/metrics?model=bare"),
-    ("POST", "/slots/0?model=SECRET"), ("GET", "/lora-adapters?model=Secret"),
-    ("POST", "/upstream/x/../Secret/x")])
+    ("POST", "/slots/0?model=SECRET"), ("GET", "/lora-adapters?model=Secret")])
 def test_no_address_leads_to_another_model(
         start: Any, engine: RawEngine, method: str, path: str) -> None:
     """An admin of some models is none of the others."""
@@ -152,6 +152,57 @@ def test_lists_show_what_can_be_used(start: Any) -> None:
     assert lists(client, bearer("bob")) == [{"bare"}] * 5
     assert lists(client, bearer("root")) == [set(MODELS)] * 5
     assert lists(client, bearer("none")) == [set()] * 5
+
+
+def test_metrics_tell_of_models_that_can_be_used(start: Any, engine: RawEngine) -> None:
+    """And of none at all; the others are in no label."""
+    team = {"scopes": ("infer", "metrics")}
+    client = start(holder("alice", models=(MINE,), **team), holder("none", models=(), **team),
+                   holder("root", **team), engines=tuple(
+                       EngineSettings(engine.url, (model,)) for model in MODELS))
+    for model in [*MODELS, "nope"]:
+        assert chat(client, model, bearer("root"))[0] == (404 if model == "nope" else 200)
+
+    def models(name: str) -> set[str]:
+        page = MetricsPage(client.get("/metrics", headers=bearer(name)).get_data(as_text=True))
+        assert page.by("loop_calls_total", "model")["",] and page.types["loop_engine_state"]
+        assert page.value("loop_build_info") == 1
+        return {sample.labels.get("model", "") for sample in page.samples}
+
+    assert client.get("/v1/models", headers=ALICE, buffered=True).status_code == 200
+    assert models("root") == {"", "other", *MODELS}
+    assert models("alice") == {"", "other", MINE}
+    assert models("none") == {"", "other"}
+
+
+@pytest.mark.parametrize("name", ["hidden", "pet"])
+@pytest.mark.parametrize(("path", "body"), [
+    ("/api/pull", {"model": "{}"}), ("/api/pull", {"model": "hub://{}"}),
+    ("/api/create", {"model": "new", "from": "{}"}), ("/api/create", {"model": "{}", "from": "x"}),
+    ("/api/copy", {"source": "{}", "destination": "y"}),
+    ("/api/copy", {"source": "bare", "destination": "{}"}), ("/api/delete", {"model": "{}"}),
+    ("/api/generate", {"model": "{}", "keep_alive": 0}), (CHAT, {"model": "{}", "messages": USER})])
+def test_no_error_tells_what_an_alias_stands_for(
+        start: Any, path: str, body: dict[str, Any], name: str) -> None:
+    """It says what the client said."""
+    client = start(holder("alice", models=("bare", "new", "x"), scopes=("infer", "admin")))
+    answer = client.open(path, method="DELETE" if path == "/api/delete" else "POST", headers=ALICE,
+                         json={key: value.format(name) if isinstance(value, str) else value
+                               for key, value in body.items()})
+    assert answer.status_code == 403
+    said = answer.get_data(as_text=True)
+    assert name in said and "secret" not in said.lower() and "small" not in said.lower()
+
+
+def test_two_models_in_a_query_are_refused(start: Any, engine: RawEngine) -> None:
+    """An engine might read the one that was not compared; however the name is written."""
+    client = start(holder("alice", models=(MINE,), scopes=("infer", "admin", "metrics")))
+    for query in (f"model={MINE}&model=Secret", f"model={MINE}&a=b&model=",
+                  f"model=pet&model={MINE}", f"model={MINE}&%6dodel=Secret"):
+        for method, path in [("GET", "/props"), ("POST", "/slots/0"), ("GET", "/metrics")]:
+            answer = client.open(f"{path}?{query}", method=method, headers=ALICE)
+            assert answer.status_code == 400 and b"'model' stands in the query" in answer.data
+    assert engine.requests == [] and engine.probes == []
 
 
 @pytest.mark.parametrize("name", ["hidden", "HIDDEN", "secret", "Org/Small:Q8"])

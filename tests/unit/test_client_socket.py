@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from gunicorn.http.errors import NoMoreData
 
-from app.client_socket import ClientSocket, Overdue
+from app.client_socket import ClientSocket, Interrupted, Overdue
 
 PATIENCE = 20.0
 WRITE_TIMEOUT = 0.2
@@ -50,6 +50,46 @@ def test_the_accepted_socket_is_used_up(pair: Pair) -> None:
         assert near.fileno() == -1
         client.close()
         assert far.recv(1) == b""
+
+
+def test_patience_is_for_silence(pair: Pair) -> None:
+    """Each piece may take so long, but not longer than the deadline."""
+    client, far = pair
+    client.deadline, client.patience = soon(PATIENCE), 0.05
+    for _ in range(3):
+        far.sendall(b"x")
+        assert client.recv(10) == b"x"
+    with pytest.raises(Overdue):
+        client.recv(10)
+    client.deadline, client.patience = soon(0.05), PATIENCE
+    with pytest.raises(Overdue):
+        client.recv(10)
+
+
+def test_a_thread_that_waits_can_be_interrupted(pair: Pair) -> None:
+    """By any other thread; what it would read next is not read."""
+    client, far = pair
+    client.deadline = soon(PATIENCE)
+    timer = threading.Timer(0.05, lambda: setattr(client, "interrupted", True))
+    timer.start()
+    with pytest.raises(Interrupted):
+        client.recv(10)
+    timer.join()
+    far.sendall(b"x")
+    with pytest.raises(NoMoreData):
+        client.recv(10)
+
+
+def test_who_asks_is_told_to_go_on_when_more_is_read(pair: Pair) -> None:
+    """Once; not where all that is wanted is there already."""
+    client, far = pair
+    client.deadline, client.asks, client.ahead = soon(PATIENCE), True, b"ab"
+    assert client.recv(2) == b"ab" and client.asks
+    far.sendall(b"c")
+    assert client.recv(1) == b"c" and not client.asks
+    far.sendall(b"d")
+    assert client.recv(1) == b"d"
+    assert far.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def test_what_a_client_sends_is_received(pair: Pair) -> None:

@@ -46,8 +46,8 @@ class Guard:
                 raise GatewayError(Kind.UNAUTHORIZED, "the API key is not valid")
             g.principal = holder
             record().principal = holder.name
-            require(scope)
             count_request()
+            require(scope)
         return None
 
 

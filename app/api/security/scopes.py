@@ -1,29 +1,34 @@
 """Which scope a request needs. Pure: method and path in, decision out."""
 
+from app.api.paths import folded
 from app.keys import Scope
 
 _OPEN = {"/", "/health", "/api/version"}  # probed before anyone has a key; they tell nothing
 _READING = {"GET", "HEAD", "OPTIONS"}
-_ADMIN = {
+# These, and what is below them.
+_ADMIN = (
+    "/upstream", "/engines", "/api/blobs",
     "/api/pull", "/api/create", "/api/copy", "/api/push", "/api/delete",
     "/v1/load_lora_adapter", "/v1/unload_lora_adapter",
-}
-_ADMIN_BELOW = ("/upstream/", "/engines/", "/api/blobs/")
+)
 # To be asked with infer, to be told something with admin.
-_STATE = {"/props", "/slots", "/lora-adapters"}
+_STATE = ("/props", "/slots", "/lora-adapters")
 
 
 def needed(method: str, path: str) -> Scope | None:
-    """The scope for a request; None where none is needed, nor a key."""
+    """The scope for a request; None where none is needed, nor a key.
+
+    Every spelling of a path that an engine may take for the same needs the same.
+    """
     if path in _OPEN and method in _READING:
         return None
-    bare = path.rstrip("/")  # routes of Ollama's API are found with a slash behind them as well
-    if bare == "/metrics":
+    plain = folded(path)
+    if plain == "/metrics":
         return Scope.METRICS
-    if bare in _ADMIN or bare in ("/upstream", "/engines"):
+    if method == "DELETE" or _within(plain, _ADMIN):
         return Scope.ADMIN
-    if path.startswith(_ADMIN_BELOW):
-        return Scope.ADMIN
-    if method not in _READING and (bare in _STATE or path.startswith("/slots/")):
-        return Scope.ADMIN
-    return Scope.ADMIN if method == "DELETE" else Scope.INFER
+    return Scope.ADMIN if method not in _READING and _within(plain, _STATE) else Scope.INFER
+
+
+def _within(path: str, places: tuple[str, ...]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.server.engines.calling import (
     OLLAMA, chat, crowd, retry_after, send, streaming, streams_whole, succeeds,
 )
 from tests.server.engines.managed_gateway import ManagedGateway, engine
+from tests.server.scraping import page_of
 
 MESSAGES = "/v1/messages"
 STOPPING = "the gateway is stopping"
@@ -148,6 +150,43 @@ def test_silent_connections_do_not_hold_up_the_end(hurried: ManagedGateway) -> N
         send(full, "m", "events:2000000", stream=True)
         hurried.journal.wait_for("begin", "m")
         assert hurried.stop() == 0
+
+
+HALF = {"chat": (CHAT, "Content-Length: 1000"), "chunks": (CHAT, "Transfer-Encoding: chunked"),
+        "show": ("/api/show", "Content-Length: 1000"), "native": (OLLAMA, "Content-Length: 1000"),
+        "upload": (f"/api/blobs/sha256:{'1' * 64}", "Content-Length: 1000"),
+        "create": ("/api/create", "Content-Length: 1000"),
+        "upstream": ("/upstream/m/x", "Content-Length: 1000"),
+        "too_large": (CHAT, "Content-Length: 999999")}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_body_that_is_still_coming_ends_by_a_503(hurried: ManagedGateway, late: bool) -> None:
+    """Whether it began before the signal or after it, once there is no more time for calls."""
+    never = hurried.directory / "never"
+    with ExitStack() as stack:
+        stream = stack.enter_context(streaming(hurried.url, "m", f"until:{never}"))
+        clients = {name: stack.enter_context(RawClient(hurried.url)) for name in HALF}
+        if late:
+            tell(hurried, TERM)
+        for name, (path, framing) in HALF.items():
+            clients[name].send(f"POST {path} HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n".encode()
+                               + (b"9\r\n" if "chunked" in framing else b"") + b"{")
+        if not late:
+            wait_until(lambda: in_flight(hurried) >= len(HALF) + 1, "the bodies")
+            os.kill(hurried.pid, TERM)
+        for name, client in clients.items():
+            is_told(client.answer("POST").whole(), HALF[name][0])
+        assert error_in(stream.answer) == STOPPING
+    assert hurried.stop() == 0
+    logged = [each for each in hurried.requests() if each["status"] != 200]
+    assert [(each["status"], each["error"], each["closed_by"]) for each in logged] == [
+        (503, "stopping", "gateway")] * len(HALF)
+
+
+def in_flight(gateway: ManagedGateway) -> float:
+    """How many requests are being answered, but for the one that asks."""
+    return page_of(gateway.url).value("loop_calls_in_flight") - 1
 
 
 def test_every_connection_is_answered_or_refused(hurried: ManagedGateway) -> None:

@@ -42,6 +42,29 @@ def test_every_other_address_needs_one(path: str, scope: Scope, method: str) -> 
     assert needed(method, path) is scope
 
 
+LORA = "/v1/load_lora_adapter"
+SPELLINGS = {
+    LORA: ["/v1//load_lora_adapter", "/v1/load_lora_adapter//", "/V1/Load_LoRA_Adapter",
+           "/v1/load%5Flora_adapter", "/v1/load%255flora_adapter", "/v1/%6Coad_lora_adapter",
+           "/v1%2fload_lora_adapter", "/v1\\load_lora_adapter", "/v1/load_lora_adapter;a=b",
+           "/v1;x/load_lora_adapter", "/v1/load_lora_adapter%00", "/v1/load_lora_adapter%00.txt",
+           "/v1/load_lora_adapter%20", "/v1/load_lora_adapter%3Fx", "/v1/load_lora_adapter%23x",
+           "/v1/load_lora_adapter%3Fx/y", "//v1/load_lora_adapter", "/v1/%2fload_lora_adapter",
+           "/v1/load_lora_adapter/x", "/v1/load_lora_adapter\x00x", "/v1/%09/load_lora_adapter"],
+    "/api/blobs/sha256:1": ["/api/blobs/;", "/api//blobs/x", "/api/blobs"],
+    "/upstream/m/x": ["/upstream/;x", "/upstream//m/x", "/upstream/%20"],
+    "/slots/0": ["/slots/;a", "/slots;a/0", "/slots//0", "/props/", "/lora-adapters/x"],
+    "/metrics": ["/metrics/", "/metrics;x", "//metrics"],
+}
+
+
+@pytest.mark.parametrize(("path", "spelling"), [
+    (path, spelling) for path, spellings in SPELLINGS.items() for spelling in spellings])
+def test_another_spelling_needs_the_same(path: str, spelling: str) -> None:
+    """Whatever a server in front of an engine may take for the same address."""
+    assert needed("POST", spelling) is needed("POST", path) is not Scope.INFER
+
+
 @pytest.mark.parametrize("path", STATE)
 def test_the_state_of_an_engine_is_read_with_infer_and_changed_with_admin(path: str) -> None:
     """Whatever is no reading is a change."""

@@ -105,6 +105,12 @@ PASSING: list[tuple[Headers, list[str]]] = [
       ("SET-COOKIE", "c=d"), ("Set-Cookie2", "x"), ("WWW-Authenticate", "Bearer")], []),
     ([("Content-Length", "5"), ("Content-Encoding", "gzip")], []),
     ([("Access-Control-Allow-Origin", "*"), ("access-control-expose-headers", "x")], []),
+    ([("Timing-Allow-Origin", "*"), ("Cross-Origin-Resource-Policy", "cross-origin"),
+      ("cross-origin-opener-policy", "unsafe-none"), ("Cross-Origin-Embedder-Policy", "x"),
+      ("Clear-Site-Data", '"*"'), ("Strict-Transport-Security", "max-age=9"),
+      ("Alt-Svc", 'h2="evil:443"'), ("NEL", "{}"), ("Report-To", "{}"),
+      ("Reporting-Endpoints", "a=\"x\""), ("Origin-Agent-Cluster", "?1"),
+      ("Service-Worker-Allowed", "/"), ("X-Timing", "1")], ["X-Timing"]),
     ([("X-Two", "1"), ("X-Two", "2")], ["X-Two", "X-Two"]),
     ([], []),
 ]

@@ -119,6 +119,15 @@ def test_the_page_begins_with_the_gateways_own() -> None:
     assert "llamacpp:requests_processing" in page.types
 
 
+def test_an_engine_whose_model_is_not_shown_is_left_out() -> None:
+    """Its lines and no others."""
+    def engines() -> list[EngineText]:
+        return [text(LLAMA), text(LLAMA, "e2", "hidden")]
+
+    page = Page(MetricsPage(CollectorRegistry(), engines).made(lambda model: model == "m").decode())
+    assert {sample.labels["engine"] for sample in page.samples} == {"e1"}
+
+
 @given(st.lists(st.one_of(st.text(max_size=40), st.sampled_from(LLAMA.splitlines())), max_size=8))
 def test_whatever_an_engine_says_the_page_can_be_read(lines: list[str]) -> None:
     """Left out or told; never an error, never a page that is none."""

@@ -51,14 +51,15 @@ def _of_model(
     making: "_Making", base: str, fields: dict[str, Any], patience: Patience
 ) -> Events:
     gateway = services().gateway
-    base = gateway.unaliased(base.rpartition("://")[2])
-    permit(base, gateway)
+    said = base.rpartition("://")[2]
+    permit(said, gateway)
+    base = gateway.unaliased(said)
     entry = services().registry.find(base)
     added = additions.of(fields, _templates(entry) if entry else ())
     if entry and pulling.is_whole(entry):
         take_aside()
         return making.of_model(entry.name, added)
-    return making.of_hub(pulling.events_of(base, patience), base, added)
+    return making.of_hub(pulling.events_of(said, patience), base, added)
 
 
 def _templates(entry: Entry) -> list[str]:

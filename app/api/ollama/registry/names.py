@@ -31,8 +31,8 @@ def for_new(name: str, refused: str) -> str:
         require_usable(found)
     except BadName as error:
         raise invalid(f"{refused}: {error}") from error
-    if normal(gateway.unaliased(name)) != normal(name):
-        raise invalid(f"{refused}: it is another name of '{gateway.unaliased(name)}'")
     permit(found, gateway)
+    if normal(gateway.unaliased(name)) != normal(name):
+        raise invalid(f"{refused}: it is another name of a model")
     before = services().registry.find(found)
     return before.name if before else found

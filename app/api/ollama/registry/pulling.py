@@ -49,8 +49,9 @@ def events_of(name: str, patience: Patience) -> Events:
     Takes a place. Raises Refusal and GatewayError, and while it goes on CatalogError.
     """
     gateway = services().gateway
-    name = gateway.unaliased(name.rpartition("://")[2])  # Ollama takes no notice of it either
-    permit(name, gateway)
+    said = name.rpartition("://")[2]  # Ollama takes no notice of it either
+    permit(said, gateway)
+    name = gateway.unaliased(said)
     if is_whole(services().registry.find(name)):
         return _at_once()
     called = names.for_new(name, _INVALID)

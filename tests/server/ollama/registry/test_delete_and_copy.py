@@ -58,7 +58,7 @@ COPIES = [
     ("a", "/etc/x", 400, 'destination "/etc/x" is invalid'),
     ("a", "x" * 300, 400, f'destination "{"x" * 200}…" is invalid'),
     ("a", "x:y:z", 400, "more than one tag"), ("a", "b\n", 400, "cannot be seen"),
-    ("a", "nick", 400, "it is another name of 'org/x'"), ("a", "b--c", 409, "would lie where"),
+    ("a", "nick", 400, "it is another name of a model"), ("a", "b--c", 409, "would lie where"),
 ]
 
 
