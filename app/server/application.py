@@ -74,8 +74,7 @@ class Application:
         try:
             self.adopt(load(self._environ))
         except ConfigError as error:
-            sources = (Path(problem.source) for problem in error.problems)
-            refused = [path for path in sources if path.is_absolute()]
+            refused = error.files
             raise
         finally:
             self._others = [*_keys_file(self.settings), *refused]

@@ -24,8 +24,8 @@ BROKEN = {
     "every problem": (
         "server: {port: 0, nope: 1}\nloop: {engines: [{url: nowhere}, {models: [m]}]}",
         ["server.port: 0 must be a whole number", "server.nope: is no key of the configuration",
-         "loop.engines[0].url: 'nowhere' must be the address", "loop.engines[0].models: is missing",
-         "loop.engines[1].url: is missing"]),
+         "loop.engines[0].url: (not shown) must be the address",
+         "loop.engines[0].models: is missing", "loop.engines[1].url: is missing"]),
     "a variable": ("loop: {default-model: '${NOT_SET_ANYWHERE}'}",
                    ["names the variable NOT_SET_ANYWHERE, which is not set"]),
 }
