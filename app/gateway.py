@@ -39,8 +39,8 @@ class Gateway:
         self.own_metrics = OwnMetrics(lambda: self._routes.fleet, lasting.used)
         self.places = Places(places)
         self.transfers = Places(_TRANSFERS)
-        self._hangups = Hangups()
         self.runs = Runs()
+        self._hangups = Hangups()
 
     def start(self) -> None:
         """Start the engines that are to be there from the beginning, and probe all from now on."""

@@ -36,7 +36,10 @@ class ConfigError(Exception):
 
     @property
     def files(self) -> list[Path]:
-        """The files that the configuration itself names, and that are not there or not right."""
+        """The files in which the problems are or that are missed, as far as their paths are whole.
+
+        To watch: when one of them changes, the configuration may be right.
+        """
         named = (Path(each.value if isinstance(each.value, Path) else each.source)
                  for each in self.problems)
         return [path for path in named if path.is_absolute()]

@@ -22,8 +22,8 @@ _LONGEST_NAME = 40
 # Where a number can be a key too: those of keys, and what should have been more than one value.
 _SECRET = re.compile(r"(api[-_]key|rate[-_]storage|sha256|command)$|^keys(\[\d+\])?$"
                      r"|^loop(\.engines(\[\d+\])?)?$|^server$|^$")
-# What a message of PyYAML quotes: its tokens, such as '<block end>' and ',', or else our text.
-_QUOTED = re.compile(r"""\s*(['"])(?!<[a-z ]+>\1|[^\w\s]\1).*""", re.DOTALL)
+# A message of PyYAML as far as it quotes only tokens, such as '<block end>' and ',': not our text.
+_OWN_WORDS = re.compile(r"""([^'"]|'(<[a-z ]+>|[^\w\s]|\\t)')*""")
 
 
 def value(found: Any, path: str) -> str:
@@ -55,9 +55,9 @@ def reason(error: Exception) -> str:
     """Why a text is no YAML, and where, without a word of it."""
     mark = getattr(error, "problem_mark", None)
     if mark:
-        what = str(getattr(error, "problem", None) or "it cannot be read")
-        what = _QUOTED.sub("", what.partition(": ")[0])
-        return f"{what} (line {mark.line + 1}, column {mark.column + 1})"
+        what = str(getattr(error, "problem", None) or "it cannot be read").partition(": ")[0]
+        own = _OWN_WORDS.match(what)
+        return f"{own[0].rstrip() if own else ''} (line {mark.line + 1}, column {mark.column + 1})"
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 (byte {error.start + 1})"
     if isinstance(error, yaml.reader.ReaderError):

@@ -145,6 +145,23 @@ def test_what_is_shown(value: Any, path: str, text: str) -> None:
     assert shown.value(value, path) == text
 
 
+@pytest.mark.parametrize(("text", "reason"), [
+    ("a: [", "expected the node content, but found '<stream end>' (line 1, column 5)"),
+    ("a: [b c: d: e]", "expected ',' or ']', but got ':' (line 1, column 11)"),
+    ("a: b: c", "mapping values are not allowed here (line 1, column 5)"),
+    ("a:\n\tb: c", "found character '\\t' that cannot start any token (line 2, column 1)"),
+    (f"a: *{SECRET}", "found undefined alias (line 1, column 4)"),
+    (f"a: !{SECRET} b", "could not determine a constructor for the tag (line 1, column 4)"),
+    (f"a: 1\n{SECRET}: 2\n{SECRET}: 3", "a key is repeated (line 3, column 1)"),
+    ("nope: 1\nnope: 2", "the key nope is repeated (line 2, column 1)"),
+    (f"a: !!int {SECRET}", "a value is none of the type that it is written as"),
+    ("a: \x01", "it has a character that must not be there (character 4)"),
+    ("[" * 5000, "it is too deep")])
+def test_why_it_is_no_yaml(told: Any, text: str, reason: str) -> None:
+    """The kind of error and its place, with YAML's own signs only."""
+    assert told(text).endswith(f"is no valid YAML: {reason}\n")
+
+
 @pytest.mark.parametrize("text", ["0x" + "f" * 9000, "-0x" + "f" * 9000])
 @pytest.mark.parametrize("place", ["server.port", "server.max-body", "engine command", "key name"])
 def test_a_number_without_end(told: Any, place: str, text: str) -> None:
