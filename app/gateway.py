@@ -39,8 +39,8 @@ class Gateway:
         self.own_metrics = OwnMetrics(lambda: self._routes.fleet, lasting.used)
         self.places = Places(places)
         self.transfers = Places(_TRANSFERS)
+        self.runs = Runs()
         self._hangups = Hangups()
-        self._runs = Runs()
 
     def start(self) -> None:
         """Start the engines that are to be there from the beginning, and probe all from now on."""
@@ -101,7 +101,7 @@ class Gateway:
         call.record.model = model
         engines = self._engines(model, call)
         with ExitStack() as held:
-            held.enter_context(self._runs.of(model))
+            held.enter_context(self.runs.of(model, call.record))
             departure = held.enter_context(self._hangups.watch(call.client))
             reply = dispatch(engines, call.for_model(model), departure)
             held.callback(reply.close)
@@ -181,8 +181,8 @@ class Gateway:
         Blocks until its calls have ended, which are served as if nothing was, and its engines after
         them; new ones do not find it meanwhile. Raises GatewayError where the request has to end.
         """
-        with self._runs.none_of(model), self._hangups.watch(client) as departure:
-            while not (self._runs.over(model) and self._without_process(model)):
+        with self.runs.none_of(model), self._hangups.watch(client) as departure:
+            while not (self.runs.over(model) and self._without_process(model)):
                 departure.check()
                 time.sleep(_LOOK)
             self._used.touch(model, 0)

@@ -1,4 +1,6 @@
-"""The place of a request: taken before it may wait for anything, given back when it is answered."""
+"""What a request has until it is answered: its place, taken before it may wait for anything."""
+
+from contextlib import AbstractContextManager, ExitStack
 
 from flask import Flask, Response, current_app, g
 
@@ -31,11 +33,20 @@ def take_aside() -> None:
         take_place()
 
 
+def keep(context: AbstractContextManager[object]) -> None:
+    """Enter the context, and leave it when the request's response is done with."""
+    if "kept" not in g:
+        g.kept = ExitStack()
+    g.kept.enter_context(context)
+
+
 def register(app: Flask) -> None:
-    """Let every response, an error or not, give its request's place back when it is done with."""
+    """Let every response, an error or not, end what its request has when it is done with."""
 
     @app.after_request
     def give_back(response: Response) -> Response:
         if "places" in g:
             response.call_on_close(g.places.give_back)
+        if "kept" in g:
+            response.call_on_close(g.kept.close)
         return response

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from app import jsontext
+from app.arguments import Parser
 from app.catalog.problems import BadName, CatalogError
 from app.cli import (
     add, check_config, gc, inspection, keys, listing, models, pull, remove, verify, version,
@@ -20,7 +21,7 @@ _COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0 done, 1 it found problems, 2 wrong usage."""
-    parser = argparse.ArgumentParser(prog="python -m app.cli", description="Loop Gateway")
+    parser = Parser(prog="python -m app.cli", description="Loop Gateway")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add_to(commands)

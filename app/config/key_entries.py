@@ -44,7 +44,7 @@ class KeyEntries:
         try:
             mode, raw = _read_file(path)
         except OSError as error:
-            self._refuse(source, "", f"cannot be read: {error.strerror}")
+            self._refuse_unread(path, f"names a file that cannot be read: {error.strerror}")
             return []
         if mode & _OTHERS:
             rule = f"is open to others than its owner (mode {mode:04o}); run chmod 600 {path}"
@@ -92,6 +92,11 @@ class KeyEntries:
         first = self._seen.setdefault((field, value), f"{path} of {source}")
         if first != f"{path} of {source}":
             self._refuse(source, f"{path}.{field}", f"is that of {first} too; each has its own")
+
+    def _refuse_unread(self, path: Path, rule: str) -> None:
+        """The value may be no path at all, but what was to stand behind it."""
+        source = self._layer.values[("keys-file",)][1]
+        self._refuse(source, "keys-file", rule, path)
 
     def _refuse(self, source: str, path: str, rule: str, value: Any = None) -> None:
         self._layer.problems.append(Problem(source, path, rule, value))

@@ -8,10 +8,15 @@ from typing import Any
 
 import yaml
 
+from app.config import shown
 from app.config.problems import Problem
 from app.config.schema import ROOT, Section
 
 KeyPath = tuple[str, ...]
+# What PyYAML raises, of values that are not what their tags say (!!int x, !!bool x) too.
+UNREADABLE = (
+    yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError,
+    OverflowError)
 _MERGE = "tag:yaml.org,2002:merge"
 # Which files to read; what a gateway that runs below another one carries; what only tests look at.
 _IGNORED = ("LOOP_CONFIG", "LOOP_ENGINE_", "LOOP_TEST_")
@@ -38,7 +43,8 @@ class _Loader(yaml.SafeLoader):
         for name, _ in node.value:
             key = None if name.tag == _MERGE else self.construct_object(name, deep=True)
             if key is not None and key in seen:
-                text = f"the key '{key}' is repeated"
+                known = shown.name(key)
+                text = f"the key {known} is repeated" if known else "a key is repeated"
                 raise yaml.constructor.ConstructorError(None, None, text, name.start_mark)
             seen.append(key)
         return super().construct_mapping(node, deep)
@@ -61,8 +67,8 @@ def parse(raw: bytes, layer: Layer, source: str) -> Any:
     """What a YAML document in UTF-8 holds; None where it is none, which the layer then knows."""
     try:
         return yaml.load(raw.decode("utf-8"), _Loader)  # noqa: S506 (a SafeLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        layer.problems.append(Problem(source, "", f"is no valid YAML: {_reason(error)}"))
+    except UNREADABLE as error:
+        layer.problems.append(Problem(source, "", f"is no valid YAML: {shown.reason(error)}"))
     return None
 
 
@@ -88,13 +94,23 @@ def fold(
         name = str(key).replace("_", "-")
         where = f"{path}.{key}" if path else str(key)
         if name not in section:
-            rule = "is no key of the configuration" + _suggestion(name, section)
-            layer.problems.append(Problem(source, where, rule))
+            layer.problems.append(_unknown(key, path, section, source))
         elif name in found:
             layer.problems.append(Problem(source, where, "is given twice; keep one spelling"))
         else:
             found[name] = value
     return found
+
+
+def _unknown(key: Any, path: str, section: Section, source: str) -> Problem:
+    """The problem of a key that there is not; one that is no name may be anything, and secret."""
+    name = shown.name(key)
+    if name is None:
+        rule = (f"has a key {shown.NOTHING} that is none of the configuration; maybe there is no "
+                "space behind its colon")
+        return Problem(source, path, rule)
+    rule = "is no key of the configuration" + _suggestion(name.replace("_", "-"), section)
+    return Problem(source, f"{path}.{name}" if path else name, rule)
 
 
 def _flatten(layer: Layer, section: Section, data: Any, path: KeyPath, source: str) -> None:
@@ -128,20 +144,10 @@ def _typed(text: str) -> Any:
         return text
     try:
         return yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except UNREADABLE:
         return text  # the reader of the key says what it must be
 
 
 def _suggestion(name: str, known: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-def _reason(error: Exception) -> str:
-    """What is wrong and where, without the line itself, in which a key may stand."""
-    mark = getattr(error, "problem_mark", None)
-    if mark:
-        what = getattr(error, "problem", None) or "it cannot be read"
-        return f"{what} (line {mark.line + 1}, column {mark.column + 1})"
-    known = isinstance(error, (yaml.YAMLError, RecursionError))
-    return type(error).__name__ if known else " ".join(str(error).split())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from app.config import layers, rules
+from app.config import layers, rules, shown
 from app.config.key_entries import KeyEntries
 from app.config.layers import Layer
 from app.config.problems import ConfigError, Problem
@@ -92,10 +92,10 @@ class _Reading:
         """The value as read, or None where it is null or refused."""
         try:
             return reader(self._expand(value))
-        except (Rejected, RecursionError) as error:
-            rule = str(error) if isinstance(error, Rejected) else "refers to itself"
-            shown = "null" if value is None else value
-            self._refuse(source, path, rule, shown)
+        except Rejected as error:
+            self._refuse(source, path, str(error), "null" if value is None else value)
+        except RecursionError:
+            self._refuse(source, path, "refers to itself", value)
         return None
 
     def _expand(self, value: Any) -> Any:
@@ -110,7 +110,8 @@ class _Reading:
 
     def _variable(self, match: re.Match[str]) -> str:
         if match[1] not in self._environ:
-            raise Rejected(f"names the variable {match[1]}, which is not set; set or remove it")
+            rule = f"names {shown.variable(match[1])} which is not set; set or remove it"
+            raise Rejected(rule)
         return self._environ[match[1]]
 
     def _refuse(self, source: str, path: str, rule: str, value: Any = None) -> None:

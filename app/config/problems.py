@@ -1,17 +1,18 @@
 """What is wrong with a configuration: all of it at once, each with its place and its remedy."""
 
-import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-_KEY = re.compile(r"(api[-_]key|rate[-_]storage|sha256)$")
-# The list of keys, and engines that are written as something else than a list of mappings.
-_HOLDS_KEYS = re.compile(r"^keys\b(?!-)|^loop\.engines(\[\d+\])?$")
+from app.config import shown
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing to mend: in which file or variable, at which key, which value, what is right."""
+    """One thing to mend: in which file or variable, at which key, which value, what is right.
+
+    Its text has of the value what may be shown.
+    """
 
     source: str
     path: str
@@ -22,21 +23,7 @@ class Problem:
         where = f"{self.source}: {self.path}" if self.path else self.source
         if self.value is None:
             return f"{where}: {self.rule}"
-        return f"{where}: {self._shown} {self.rule}"
-
-    @property
-    def _shown(self) -> str:
-        """The value, unless there may be a key or a password in it."""
-        if isinstance(self.value, (dict, list)) and self.value:
-            return "a mapping" if isinstance(self.value, dict) else "a list"
-        if _KEY.search(self.path) or (isinstance(self.value, str) and self._may_hold_a_key):
-            return "(not shown)"
-        shown = repr(self.value)
-        return shown if len(shown) <= 80 else f"{shown[:77]}..."
-
-    @property
-    def _may_hold_a_key(self) -> bool:
-        return bool(_HOLDS_KEYS.search(self.path)) or "@" in str(self.value)
+        return f"{where}: {shown.value(self.value, self.path)} {self.rule}"
 
 
 class ConfigError(Exception):
@@ -46,3 +33,13 @@ class ConfigError(Exception):
         self.problems = problems
         count = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__("\n  ".join([f"the configuration has {count}:", *map(str, problems)]))
+
+    @property
+    def files(self) -> list[Path]:
+        """The files in which the problems are or that are missed, as far as their paths are whole.
+
+        To watch: when one of them changes, the configuration may be right.
+        """
+        named = (Path(each.value if isinstance(each.value, Path) else each.source)
+                 for each in self.problems)
+        return [path for path in named if path.is_absolute()]

@@ -81,7 +81,9 @@ def duration(value: Any) -> float:
 
 def size(value: Any) -> int:
     """Bytes, from a whole number or a text such as 512MiB or 16GiB; more than zero."""
-    match = _SIZE.fullmatch(str(value)) if isinstance(value, (int, str)) else None
+    if isinstance(value, int) and abs(value) < 10**_DIGITS:
+        value = str(value)  # of longer ones Python makes no text
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
     match = match if match and len(match[1]) < _DIGITS else None
     number = int(float(match[1]) * _BYTES[match[2] or ""]) if match else 0
     if number > 0:
@@ -170,7 +172,8 @@ def command(value: Any) -> tuple[str, ...]:
 
 def _argument(value: Any) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)  # as YAML reads an argument such as 8192
+        if abs(value) < 10**_DIGITS:
+            return str(value)  # as YAML reads an argument such as 8192
     if isinstance(value, str) and "\0" not in value:
         return value
     raise Rejected("must be a list of texts and numbers")

@@ -1,53 +1,68 @@
-"""Which models have calls that run, and which may have none."""
+"""Which models have requests that use them, and which may have none."""
 
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from app.errors import GatewayError
 
+Key = TypeVar("Key", str, int)
+
 
 class Runs:
-    """Counts the calls of each model. Safe to use from many threads; nothing here blocks."""
+    """Who uses which model. Safe to use from many threads; nothing here blocks."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: Counter[str] = Counter()
+        self._running: dict[str, Counter[int]] = {}  # model → request → how often it is within
         self._barred: Counter[str] = Counter()
 
     @contextmanager
-    def of(self, model: str) -> Iterator[None]:
-        """A call of the model, from its wait for an engine to the end of its answer.
+    def of(self, model: str, request: object) -> Iterator[None]:
+        """A use of the model by a request, from before its wait for an engine to its answer's end.
 
-        Raises GatewayError, as for a model that is not there, where it may have none.
+        Raises GatewayError, as for a model that is not there, where that may have none; a request
+        that is using it already may go on to do so.
         """
+        key = id(request)
         with self._lock:
-            if model in self._barred:
+            users = self._running.get(model, Counter())
+            if model in self._barred and key not in users:
                 raise GatewayError.unknown_model(model)
-            self._running[model] += 1
+            users[key] += 1
+            self._running[model] = users
         try:
             yield
         finally:
-            self._less(self._running, model)
+            self._leave(model, key)
 
     @contextmanager
     def none_of(self, model: str) -> Iterator[None]:
-        """Within it no call of the model begins; those that run go on."""
+        """Within it no request begins to use the model; those that do go on."""
         with self._lock:
             self._barred[model] += 1
         try:
             yield
         finally:
-            self._less(self._barred, model)
+            with self._lock:
+                _less(self._barred, model)
 
     def over(self, model: str) -> bool:
-        """Whether no call of the model runs."""
+        """Whether no request uses the model."""
         with self._lock:
             return model not in self._running
 
-    def _less(self, counter: "Counter[str]", model: str) -> None:
+    def _leave(self, model: str, key: int) -> None:
         with self._lock:
-            counter[model] -= 1
-            if not counter[model]:
-                del counter[model]
+            users = self._running[model]
+            _less(users, key)
+            if not users:
+                del self._running[model]
+
+
+def _less(counter: Counter[Key], key: Key) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.arguments import Parser
 from app.config import ConfigError, load
 from app.engines.lifeline import Signals
 from app.engines.logfile import FOLDER
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="scripts/serve", description=(
+    parser = Parser(prog="scripts/serve", description=(
         "Start the gateway. Unless a configuration names engines, every model of the registry gets "
         "the built-in one, started at its first request; where there is no model yet, a small demo "
         "model is downloaded first."))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.config import effective, files, inert, load
+from app.config import ConfigError, effective, files, inert, load
 from app.engines.loaded import Clock
 from app.factory import Assembly, utc_now
 from app.server.reloading import Reloader
@@ -21,11 +21,12 @@ class Application:
 
     def __init__(self, environ: Mapping[str, str], clock: Clock = utc_now) -> None:
         """Raises ConfigError. Starts nothing."""
-        self._keys_file: list[Path] = []
-        self._reloader = Reloader(  # made first: what changes while it is read has changed
-            lambda: [*files(environ), *self._keys_file], lambda: self.adopt(load(environ)))
+        self._environ = environ
+        self._others: list[Path] = []  # that are read beside those of the environment
+        # Made first: what changes while it is read has changed.
+        self._reloader = Reloader(lambda: [*files(environ), *self._others], self._read_again)
         self.settings = load(environ)
-        self._keys_file = _keys_file(self.settings)
+        self._others = _keys_file(self.settings)
         access_log = AccessLog(self.settings.server.log_format)
         self._assembly = Assembly(self.settings, clock, access_log)
         self._gateway = self._assembly.gateway
@@ -62,7 +63,21 @@ class Application:
         self._gateway.adopt(routes)
         self._app = app
         log.info("the configuration is read again; %s", _difference(self.settings, made))
-        self.settings, self._keys_file = made, _keys_file(made)
+        self.settings = made
+
+    def _read_again(self) -> None:
+        """Adopt what the files say now; a keys-file that is refused is watched until it is mended.
+
+        Raises ConfigError as ``adopt``.
+        """
+        refused: list[Path] = []
+        try:
+            self.adopt(load(self._environ))
+        except ConfigError as error:
+            refused = error.files
+            raise
+        finally:
+            self._others = [*_keys_file(self.settings), *refused]
 
     def drain(self) -> None:
         """Take no more calls; those that run go on."""

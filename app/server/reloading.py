@@ -1,12 +1,13 @@
 """Has the configuration read again when it is asked to, or when a file of it has changed."""
 
 import logging
+import os
+import stat
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from app.catalog.signature import Signature, signature
 from app.config import ConfigError
 
 log = logging.getLogger(__name__)
@@ -15,6 +16,7 @@ _INTERVAL = 1.0  # s between two looks; a file that is the same at both is writt
 _NOW, _END = object(), object()
 
 Paths = Callable[[], Sequence[Path]]
+State = tuple[int, ...]
 
 
 class Changes:
@@ -40,8 +42,8 @@ class Changes:
         """Files that are named only now have not changed: they have just been read."""
         self._known = {path: self._known.get(path, seen) for path, seen in self._look().items()}
 
-    def _look(self) -> dict[Path, Signature | None]:
-        return {path: signature(path) for path in self._paths()}
+    def _look(self) -> dict[Path, State | None]:
+        return {path: _state(path) for path in self._paths()}
 
 
 class Reloader:
@@ -96,3 +98,18 @@ class Reloader:
                 log.error("  %s", problem)
         except Exception:  # the outermost edge of this thread, which has to go on watching
             log.exception("the configuration could not be read again")
+
+
+def _state(path: Path) -> State | None:
+    """What is another one when the file has changed, or who may read it; None where there is none.
+
+    Nobody writes a file to let others read it, or to forbid it: its mode and ctime tell.
+    """
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns,
+            found.st_mode, found.st_uid, found.st_gid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,26 +21,10 @@ Headers = list[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[RawEngine]:
-    """The engine behind the guarded gateway."""
-    with RawEngine(reply()) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(shared: RawEngine) -> RawEngine:
-    """It, without memory of other tests."""
-    shared.answer_with(reply())
-    return shared
-
-
-@pytest.fixture(scope="module")
-def guarded(shared: RawEngine, start_gateway: StartGateway,
+def guarded(shared_engine: RawEngine, shared_home: RegistryHome, start_gateway: StartGateway,
             tmp_path_factory: pytest.TempPathFactory) -> GatewayProcess:
     """A gateway on every address of this machine, whose keys are in a file of their own."""
     directory = tmp_path_factory.mktemp("guarded")
-    home = RegistryHome(directory / "home")
-    home.add("m")
     keys = directory / "keys.yml"
     keys.write_text(json.dumps([
         {"name": "alice", "sha256": hash_of(KEY)}, {"name": "clé", "sha256": hash_of(UNICODE)},
@@ -49,7 +32,8 @@ def guarded(shared: RawEngine, start_gateway: StartGateway,
     keys.chmod(0o600)
     return start_gateway({
         "server": {"address": "0.0.0.0"}, "keys-file": str(keys),
-        "loop": {"home": str(home.path), "engines": [{"url": shared.url, "models": ["m"]}]}})
+        "loop": {"home": str(shared_home.path),
+                 "engines": [{"url": shared_engine.url, "models": ["m"]}]}})
 
 
 def utf8(text: str) -> str:

@@ -6,12 +6,11 @@ import gzip
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.engine_steps import reply
 from tests.fakes.raw_client import RawAnswer
 from tests.fakes.raw_engine import RawEngine
 from tests.fakes.registry_home import RegistryHome
@@ -33,28 +32,13 @@ EACH = pytest.mark.parametrize("coding", PACKERS)
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[RawEngine]:
-    """The engine behind the gateway."""
-    with RawEngine(reply()) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(shared: RawEngine) -> RawEngine:
-    """It, without memory of other tests."""
-    shared.answer_with(reply())
-    return shared
-
-
-@pytest.fixture(scope="module")
-def narrow(shared: RawEngine, start_gateway: StartGateway,
-           tmp_path_factory: pytest.TempPathFactory) -> GatewayProcess:
+def narrow(shared_engine: RawEngine, shared_home: RegistryHome, start_gateway: StartGateway,
+           ) -> GatewayProcess:
     """A gateway that takes bodies of 1 MiB."""
-    home = RegistryHome(tmp_path_factory.mktemp("packed") / "home")
-    home.add("m")
     return start_gateway({
         "server": {"max-body": "1MiB"},
-        "loop": {"home": str(home.path), "engines": [{"url": shared.url, "models": ["m"]}]}})
+        "loop": {"home": str(shared_home.path),
+                 "engines": [{"url": shared_engine.url, "models": ["m"]}]}})
 
 
 def send(gateway: GatewayProcess, path: str, coding: str, raw: bytes) -> RawAnswer:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +21,8 @@ from tests.fakes.raw_engine import RawEngine
 from tests.fakes.wire import Cut
 from tests.server.calls import CHAT, HELLO, JSON, post, to_bytes
 from tests.server.conftest import StartGateway
-from tests.server.gateway_process import GatewayProcess
+from tests.server.gateway_process import ROOT, GatewayProcess
+from tests.server.running.changing import REFUSED, hang_up, write
 
 CLIENT, ENGINE, REDIS = "sk-client-7f3a9b", "sk-engine-c51d20", "redis-pa55-44e1"
 UNKNOWN, ENDED, LATIN = "sk-unknown-88aa21", "sk-ended-11d4c7", "sk-caf\xe9-90b2"
@@ -155,6 +159,31 @@ def test_a_check_tells_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     told = capsys.readouterr()
     assert "the configuration has" in told.err
     assert not [secret for secret in SECRETS if secret in told.out + told.err]
+
+
+LINES = [f"command: llama-server --api-key {ENGINE} --port {{port}}", f"api-key: *{ENGINE}",
+         f"api-key: !{ENGINE}", f"url: http://127.0.0.1:1/v1?key={ENGINE}", f"api-key:{ENGINE}"]
+REFUSING = "loop:\n  engines:\n  - models: [m]\n    "
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_new_configuration_tells_no_secret(gateway: GatewayProcess, line: str) -> None:
+    """When it is refused, in the log of the gateway that goes on."""
+    write(gateway, f"{REFUSING}{line}\n")
+    assert REFUSED in hang_up(gateway)
+    assert ENGINE not in gateway.log()
+
+
+@pytest.mark.parametrize("program", [
+    ("gunicorn", "-c", "etc/gunicorn.conf.py"), ("app.launcher.serve",)])
+def test_a_start_tells_no_secret(tmp_path: Path, program: tuple[str, ...]) -> None:
+    """When it comes to nothing because of the configuration."""
+    file = tmp_path / "gateway.yml"
+    file.write_text(f"{REFUSING}{LINES[0]}\n", encoding="utf-8")
+    ended = subprocess.run([sys.executable, "-m", *program], cwd=ROOT, capture_output=True,
+                           env={**os.environ, "LOOP_CONFIG": str(file)}, timeout=30, check=False)
+    told = (ended.stdout + ended.stderr).decode()
+    assert ended.returncode == 1 and "the configuration has" in told and ENGINE not in told
 
 
 def test_a_call_that_is_cut_off_tells_no_secret(gateway: GatewayProcess, engine: RawEngine) -> None:

@@ -28,11 +28,20 @@ def set_time(path: Path, seconds: int) -> None:
     os.utime(path, (seconds, seconds))
 
 
+def rewritten(path: Path) -> None:
+    """Let the file have other bytes, and the size and time that it had."""
+    before = path.stat()
+    path.write_text("b" * before.st_size)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 CHANGES: dict[str, Callable[[list[Path]], object]] = {
     "content": lambda paths: paths[0].write_text("aa"),
     "time": lambda paths: set_time(paths[0], 5),
     "another file": lambda paths: (paths[0].rename(paths[0].with_name("old")),
                                    paths[0].write_text("a")),
+    "mode": lambda paths: paths[0].chmod(0o640),
+    "content, not the time": lambda paths: rewritten(paths[0]),
     "gone": lambda paths: paths[0].unlink(),
     "new": lambda paths: paths[1].write_text("b"),
     "no file": lambda paths: paths[1].mkdir(),
@@ -52,15 +61,13 @@ def test_a_change_counts_once_it_is_seen_twice(
 def test_what_goes_on_changing_does_not_count(paths: list[Path]) -> None:
     """Until it is left alone; what is as before after all does not at all."""
     changes = Changes(lambda: paths)
-    before = int(paths[0].stat().st_mtime)
     for number in range(5):
         set_time(paths[0], number)
         assert not changes.settled()
-    set_time(paths[0], before)
     known = Changes(lambda: paths)
-    set_time(paths[0], 7)
+    paths[1].write_text("b")
     assert not known.settled()
-    set_time(paths[0], before)
+    paths[1].unlink()
     assert [known.settled() for _ in range(3)] == [False, False, False]
 
 

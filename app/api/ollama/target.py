@@ -8,6 +8,8 @@ from app.api.ollama.modelfile import NOTHING, Modelfile
 from app.api.ollama.refusal import Refusal, invalid, quoted
 from app.api.ollama.request.fields import text
 from app.api.payload import OpaqueBody
+from app.api.place import keep
+from app.api.recording import record
 from app.api.security import permit
 from app.catalog.capabilities import COMPLETION, INSERT, THINKING, TOOLS
 from app.engine_facts import OPENAI, EngineFacts
@@ -55,9 +57,10 @@ class Target:
 
 
 def target_of(fields: dict[str, Any], empty: Refusal) -> Target:
-    """The model that ``fields`` name; raises ``empty`` for no name.
+    """The model that ``fields`` name, which the request uses to its end; ``empty`` for no name.
 
-    Raises GatewayError where there is no such model, or the caller may not use it.
+    It may be several calls: whoever deletes the model waits for the last. Raises GatewayError where
+    there is no such model, or the caller may not use it.
     """
     asked = text(fields.get("model"), "model")
     if not asked.strip():
@@ -65,6 +68,7 @@ def target_of(fields: dict[str, Any], empty: Refusal) -> Target:
     gateway = services().gateway
     permit(asked, gateway)
     name = gateway.served(asked)
+    keep(gateway.runs.of(name, record()))
     facts = gateway.engine_facts(name)
     entry = services().registry.find(name)
     added = Modelfile.of(entry.modelfile) if entry and entry.modelfile else NOTHING

@@ -43,7 +43,7 @@ def of_content(endpoint: str) -> Iterator[None]:
     """Raise HubUnavailable where an answer is not what the library reads."""
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise HubUnavailable(f"{endpoint} does not answer as a hub does: check HF_ENDPOINT and "
                              "the proxy settings") from error
 

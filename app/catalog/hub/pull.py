@@ -28,7 +28,8 @@ _LOOK = 0.2  # s between two looks at how far another download is
 class Wanted:
     """Which model, and what it is called in the registry: "" for ORG/REPO:QUANT.
 
-    ``checked``: blobs that are there already are read, and brought anew where they are wrong.
+    ``checked``: blobs that are there already are read, and brought anew where they are wrong;
+    without it that is done for those only that are no whole GGUF files.
     """
 
     reference: Reference
@@ -42,7 +43,8 @@ def pull(home: Path, wanted: Wanted, hub: Hub | None = None,
 
     However it ends, the registry lists the model as it was, or whole; what has been downloaded
     stays, and the next pull goes on from there. Closing the iterator ends it as well. While
-    another thread or process downloads the same file, this one waits for it. Raises CatalogError.
+    another thread or process downloads the same file, this one waits for it. Raises CatalogError,
+    and BadFile for a file that is no whole GGUF file, as ``local.add`` does.
     """
     return thinned(_pull(home, wanted, hub, patience or Patience()))
 
@@ -60,12 +62,15 @@ def _pull(home: Path, wanted: Wanted, hub: Hub | None, patience: Patience) -> Ev
     with of_disk(home), Blobs(home) as blobs:
         entries.require_place(home, name)
         _require_space(blobs, selection, name)
+        metadata = []
         for file in selection.files:
             yield from work.obtain(blobs, repository, file)
+            called = f"{repository.name}/{file.path}"
+            metadata.append(gguf_whole.require(blobs.path(file.sha256), called))
         yield Progress(VERIFYING)
         yield Progress("writing manifest")
         origin = Origin(repository.name, wanted.reference.revision, repository.commit)
-        quant = selection.quant or _told_by_file(blobs, selection)
+        quant = selection.quant or gguf_whole.quantization_of(metadata[0])
         made = manifest(name, origin, quant, selection.files)
         if not _is_listed(home, made):
             entries.put(home, made)
@@ -113,7 +118,7 @@ class _Work:
 
     def _is_there(self, blobs: Blobs, file: FileEntry) -> Generator[Progress, None, bool]:
         blob = blobs.claim(file.sha256, file.size)
-        if not blob or not self.wanted.checked:
+        if not blob or not self.wanted.checked and _is_whole(blob):
             return blob is not None
         found = yield from sha256_of(blob, VERIFYING, file.path, self.patience.cancelled)
         return found == file.sha256
@@ -126,12 +131,12 @@ def _require_space(blobs: Blobs, selection: Selection, name: str) -> None:
     disk.require_space(blobs.directory, max(needed, 0), name)
 
 
-def _told_by_file(blobs: Blobs, selection: Selection) -> str:
+def _is_whole(blob: Path) -> bool:
     try:
-        first = selection.files[0]
-        return gguf_whole.quantization_of(gguf_whole.require(blobs.path(first.sha256), first.path))
-    except BadFile:  # the hub's file is as it is
-        return ""
+        gguf_whole.require(blob)
+    except BadFile:
+        return False
+    return True
 
 
 def _is_listed(home: Path, made: dict[str, Any]) -> bool:

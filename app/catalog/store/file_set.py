@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from app.catalog.file_names import holds_weights, is_projector, split_of
 from app.catalog.manifest import FileEntry, stays_below
 from app.catalog.problems import BadFile, shown
+from app.catalog.store.references import MANIFEST
 
 _LONGEST = 240  # bytes of a file's name; file systems allow 255, and we put a dot before it
 
@@ -38,4 +39,7 @@ def require_path(path: str) -> str:
         raise BadFile(f"a file of a model cannot be called '{shown(path)}'")
     if any(part.startswith(".") or len(part.encode()) > _LONGEST for part in parts):
         raise BadFile(f"the name of the file '{shown(path)}' is too long or hidden")
+    if parts[0].casefold() == MANIFEST:
+        raise BadFile(f"a file of a model cannot be called '{shown(path)}', as the registry keeps "
+                      f"what it knows of the model in {MANIFEST}")
     return path

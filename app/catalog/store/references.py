@@ -20,7 +20,7 @@ def needed(home: Path) -> set[str]:
     """
     found: set[str] = set()
     for directory in _directories(home):
-        if (directory / MANIFEST).exists():
+        if (directory / MANIFEST).is_file():
             found.update(_linked(directory))
             found.update(_named(directory))
     return found

@@ -35,7 +35,7 @@ def sweep(home: Path) -> list[Removed]:
 def _directories(models: Path) -> Iterator[Removed]:
     for directory in sorted(models.iterdir()) if models.is_dir() else ():
         if directory.is_dir() and not directory.is_symlink():
-            if not (directory / MANIFEST).exists() and forget_unfinished(directory):
+            if not (directory / MANIFEST).is_file() and forget_unfinished(directory):
                 yield Removed(directory, 0, UNFINISHED)
 
 

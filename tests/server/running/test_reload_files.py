@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,8 @@ BROKEN = {
     "every problem": (
         "server: {port: 0, nope: 1}\nloop: {engines: [{url: nowhere}, {models: [m]}]}",
         ["server.port: 0 must be a whole number", "server.nope: is no key of the configuration",
-         "loop.engines[0].url: 'nowhere' must be the address", "loop.engines[0].models: is missing",
-         "loop.engines[1].url: is missing"]),
+         "loop.engines[0].url: (not shown) must be the address",
+         "loop.engines[0].models: is missing", "loop.engines[1].url: is missing"]),
     "a variable": ("loop: {default-model: '${NOT_SET_ANYWHERE}'}",
                    ["names the variable NOT_SET_ANYWHERE, which is not set"]),
 }
@@ -133,24 +134,44 @@ def test_many_signals_at_once(gateway: GatewayProcess, engine: RawEngine) -> Non
 
 def test_keys_change(tmp_path: Path, shared_engine: RawEngine, engine: RawEngine) -> None:
     """Also in a file of their own, which is looked at like the others."""
-    keys = tmp_path / "keys.yml"
-
-    def let_in(name: str) -> None:
-        new = tmp_path / "keys.new"
-        new.write_text(f"- {{name: {name}, sha256: {sha256(name.encode()).hexdigest()}}}\n")
-        new.chmod(0o600)
-        new.replace(keys)
-
-    let_in("ann")
-    settings = {"keys-file": str(keys),
-                "loop": {"engines": [{"url": shared_engine.url, "models": ["m"]}]}}
-    with GatewayProcess(tmp_path, settings) as gateway:
+    file = keys_file(tmp_path / "keys.yml", "ann")
+    with GatewayProcess(tmp_path, settings_with(file, shared_engine)) as gateway:
         assert [asked(gateway, name) for name in ("ann", "bob")] == [200, 401]
-        after(gateway, lambda: let_in("bob"))
+        after(gateway, lambda: keys_file(file, "bob"))
         assert [asked(gateway, name) for name in ("ann", "bob")] == [401, 200]
-        keys.chmod(0o644)
-        assert "is open to others than its owner" in hang_up(gateway) + gateway.log()
-        assert asked(gateway, "bob") == 200
+
+
+def test_the_mode_of_a_keys_file_changes(
+        tmp_path: Path, shared_engine: RawEngine, engine: RawEngine) -> None:
+    """Which is a change of it: opened to others it is refused, and mended as the log says, counts.
+
+    Also of a file that no configuration named yet that was good.
+    """
+    file = keys_file(tmp_path / "keys.yml", "ann")
+    with GatewayProcess(tmp_path, settings_with(file, shared_engine)) as gateway:
+        assert REFUSED in after(gateway, lambda: file.chmod(0o640))
+        wait_until(lambda: f"run chmod 600 {file}" in gateway.log(), "the remedy")
+        assert asked(gateway, "ann") == 200
+        assert READ_AGAIN in after(gateway, lambda: file.chmod(0o600))
+        other = keys_file(tmp_path / "others.yml", "bob", 0o644)
+        gateway.settings["keys-file"] = str(other)
+        assert REFUSED in after(gateway, lambda: write(gateway, text_of(gateway)))
+        assert READ_AGAIN in after(gateway, lambda: other.chmod(0o600))
+        assert [asked(gateway, name) for name in ("ann", "bob")] == [401, 200]
+
+
+def keys_file(path: Path, name: str, mode: int = 0o600) -> Path:
+    """A keys-file with one key, which is its holder's name; it comes there at one stroke."""
+    new = path.with_name("keys.new")
+    new.write_text(f"- {{name: {name}, sha256: {sha256(name.encode()).hexdigest()}}}\n")
+    new.chmod(mode)
+    return new.replace(path)
+
+
+def settings_with(file: Path, engine: RawEngine) -> dict[str, Any]:
+    """Those of a gateway with this keys-file, and an engine for `m`."""
+    return {"keys-file": str(file),
+            "loop": {"engines": [{"url": engine.url, "models": ["m"]}]}}
 
 
 def asked(gateway: GatewayProcess, key: str) -> int:

@@ -127,6 +127,18 @@ def test_a_default_by_name_is_used(named: Two, path: str, model: dict[str, objec
     assert sent == FIELDS
 
 
+@pytest.mark.parametrize("model", [*NO_MODEL, {"model": ""}], ids=["absent", "null", "blank"])
+@pytest.mark.parametrize(("path", "status", "text"), [
+    ("/api/chat", 400, "model is required"), ("/api/generate", 404, "model '' not found"),
+    ("/api/embed", 400, "model is required"), ("/api/embeddings", 400, "model is required")])
+def test_a_request_of_ollamas_names_its_model(
+        named: Two, path: str, status: int, text: str, model: dict[str, object]) -> None:
+    """There the default is none: the errors are Ollama's."""
+    answer = named.fresh().ask(path, **model)
+    assert (answer.status, answer.json()) == (status, {"error": text})
+    assert named.asked() == []
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_a_model_that_is_named_wins(named: Two, path: str) -> None:
     """The default is for requests without one."""

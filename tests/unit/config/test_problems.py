@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from app.config import ConfigError, load
-from app.config.problems import Problem
 
 SECRET = "sk-0123456789"
 
@@ -48,7 +47,7 @@ def test_all_problems_are_told_at_once(path: Path) -> None:
     error = problems_of(path, ALL_WRONG, LOOP_LOOP_KEEP_ALIVE="5", LOOP_LOPP="1")
     duration = "must be a duration above zero with its unit, such as 300ms, 2s, 5m or 1h"
     assert sorted(str(error).splitlines()[1:]) == sorted([
-        f"  {path}: server.port: 'http' must be a whole number from 1 to 65535",
+        f"  {path}: server.port: (not shown) must be a whole number from 1 to 65535",
         f"  {path}: server.threads: 0 must be a whole number from 1 to 10000",
         f"  {path}: server.colour: is no key of the configuration",
         f"  {path}: loop.read-timeout: 5 {duration}",
@@ -58,13 +57,13 @@ def test_all_problems_are_told_at_once(path: Path) -> None:
         "Such as models: [org/name:tag]",
         f"  {path}: loop.engines[1].url: is missing: where does the engine listen, "
         "such as url: http://127.0.0.1:8080? Or what starts it, such as command: builtin?",
-        f"  {path}: loop.engines[1].slots: 'many' must be a whole number from 1 to 10000",
+        f"  {path}: loop.engines[1].slots: (not shown) must be a whole number from 1 to 10000",
         f"  {path}: loop.engines[1].api-kye: is no key of the configuration; "
         "did you mean api-key?",
         f"  {path}: loop.engines[2].models: [] must name at least one",
         f"  {path}: loop.engines[2].url: 'http://127.0.0.1:8080' is the url of loop.engines[0] "
         "too; put their models into one entry",
-        f"  {path}: loop.engines[3]: 5 must be a mapping with url or command, and models",
+        f"  {path}: loop.engines[3]: (not shown) must be a mapping with url or command, and models",
         f"  LOOP_LOOP_KEEP_ALIVE: loop.keep-alive: '5' {duration}",
         "  LOOP_LOPP: is a variable that names no key",
     ])
@@ -104,13 +103,6 @@ def test_a_problem_has_its_place(path: Path, text: str, where: str) -> None:
     """The key path leads to the value that breaks the rule."""
     [line] = str(problems_of(path, text)).splitlines()[1:]
     assert line.startswith(f"  {path}: {where}")
-
-
-def test_a_long_value_is_cut() -> None:
-    """A value of any length leaves its problem readable."""
-    shown = str(Problem("f", "k", "is too long", "x" * 1000))
-    assert shown.startswith("f: k: 'xxxx") and shown.endswith("... is too long")
-    assert len(shown) < 120
 
 
 ENGINE = f"url: 'http://127.0.0.1:1', models: [m], api-key: {SECRET}"

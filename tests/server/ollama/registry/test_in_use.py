@@ -10,17 +10,21 @@ from tests.fakes.processes import wait_until
 from tests.fakes.raw_client import RawClient, request_bytes
 from tests.fakes.whole_gguf import OTHER, SMALL
 from tests.server.calls import JSON, get, to_bytes
-from tests.server.engines.calling import chat, crowd, streaming, streams_whole, succeeds
+from tests.server.engines.calling import (
+    chat, crowd, ollama, streaming, streams_whole, succeeds,
+)
 from tests.server.engines.managed_gateway import ManagedGateway, engine
 from tests.server.ollama.registry.asking import DELETE, Registered
 
 MODELS = ["plain", "pinned", "kept", "copied"]
+LATE = ["late-deleted", "late-replaced"]  # whose engines listen once a test lets them
 
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> ManagedGateway:
     """A gateway that would keep its engines for ever."""
-    entries = [engine("pinned", pinned=True), engine(["plain", "kept", "copied"])]
+    entries = [engine("pinned", pinned=True), engine(["plain", "kept", "copied"]),
+               engine(LATE, "--after", "@go")]
     with ManagedGateway(tmp_path_factory.mktemp("in-use"), entries,
                         **{"keep-alive": "10h"}) as process:
         yield process
@@ -30,7 +34,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> ManagedGateway:
 def served(gateway: ManagedGateway) -> Registered:
     """Its registry, in which all models are small ones."""
     registered = Registered(gateway.url, gateway.home)
-    for name in MODELS:
+    for name in [*MODELS, *LATE]:
         registered.put(name, SMALL)
     return registered
 
@@ -82,3 +86,21 @@ def test_an_engine_gets_the_new_files(gateway: ManagedGateway, served: Registere
     assert gateway.programs("copied") == []
     succeeds(chat(gateway.url, "copied"))
     assert file_of(served, "copied").read_bytes() == OTHER
+
+
+@pytest.mark.parametrize("model", LATE)
+def test_a_start_is_waited_for(
+        gateway: ManagedGateway, served: Registered, model: str) -> None:
+    """A chat that was there before is answered once the engine is up; later ones are not."""
+    change = served.delete if model == LATE[0] else lambda name: served.copy("other", name)
+    served.put("other", OTHER)
+    with crowd(gateway.url) as calls:
+        waiting = calls.ask(ollama, model)
+        port = gateway.journal.wait_for("started", model)[-1].more["port"]
+        changed = calls.run(lambda: change(model))
+        wait_until(lambda: ollama(gateway.url, model, keep_alive="?").status == 404,
+                   "the model to be refused rather than the field")
+        (gateway.directory / f"go.{port}").touch()
+        succeeds(waiting.result())
+        assert changed.result().status == 200
+    assert not gateway.programs(model)

@@ -112,3 +112,15 @@ def test_other_bytes_than_announced(hub: FakeHub, served: Registered) -> None:
     last = events_of(served.pull("org/m").body)[-1]
     assert "is not what it lists" in last["error"]
     assert served.names() == [] and served.blobs() == set()
+
+
+@pytest.mark.parametrize(("path", "data", "text"), [
+    ("m-Q8_0.gguf", b"hello", "'org/m/m-Q8_0.gguf' is no whole GGUF file"),
+    ("manifest.json/m-Q8_0.gguf", SMALL, "a file of a model cannot be called 'manifest.json/m-Q")])
+def test_what_can_be_no_model(
+        hub: FakeHub, served: Registered, path: str, data: bytes, text: str) -> None:
+    """Is told, and not listed."""
+    hub.add("org/m", {path: data})
+    answer = served.pull("org/m", stream=False)
+    assert answer.status == 400 and text in ollama_error(answer)
+    assert served.names() == [] and not list((served.home / "models").glob("*"))

@@ -14,6 +14,7 @@ from huggingface_hub import hf_hub_download
 from app.catalog.problems import BadFile, BadName, CannotWrite, NameTaken, NotFound
 from app.catalog.progress import Progress
 from app.catalog.registry import Registry
+from app.catalog.store.sweep import sweep
 from tests.fakes.gguf_writer import Type
 from tests.fakes.hub import SHA, FakeHub
 from tests.fakes.whole_gguf import LARGE, OTHER, PARTS, PROJECTOR, SMALL, whole
@@ -167,14 +168,15 @@ def test_broken_links_are_mended(hub: FakeHub, bring: Pull, tmp_path: Path) -> N
 
 
 def test_damaged_blobs_are_mended(hub: FakeHub, bring: Pull, tmp_path: Path) -> None:
-    """One of another size always, one with other bytes where that is asked for."""
+    """One of another size or without a GGUF header always, any other where that is asked for."""
     hub.add("org/m", {"m-Q8_0.gguf": SMALL})
     bring("org/m")
     blob = next((tmp_path / "blobs").iterdir())
-    blob.write_bytes(SMALL[:-1])
-    bring("org/m")
-    assert blob.read_bytes() == SMALL
-    blob.write_bytes(bytes(len(SMALL)))
+    for damaged in (SMALL[:-1], bytes(len(SMALL))):
+        blob.write_bytes(damaged)
+        bring("org/m")
+        assert blob.read_bytes() == SMALL
+    blob.write_bytes(SMALL[:-1] + b"?")
     bring("org/m")
     assert blob.read_bytes() != SMALL
     bring("org/m", checked=True)
@@ -186,7 +188,8 @@ LONG = "x" * 250 + "-Q8_0.gguf"
 
 @pytest.mark.parametrize("path", [
     "../m-Q8_0.gguf", "/m-Q8_0.gguf", "a/../../m-Q8_0.gguf", ".m-Q8_0.gguf", ".git/m-Q8_0.gguf",
-    "m\n-Q8_0.gguf", "m\udcff-Q8_0.gguf", "m\0-Q8_0.gguf", LONG])
+    "m\n-Q8_0.gguf", "m\udcff-Q8_0.gguf", "m\0-Q8_0.gguf", LONG, "manifest.json/m-Q8_0.gguf",
+    "Manifest.JSON/a/m-Q8_0.gguf"])
 def test_a_path_that_leads_astray_is_refused(hub: FakeHub, bring: Pull, tmp_path: Path,
                                              path: str) -> None:
     """Before anything is written."""
@@ -246,3 +249,25 @@ def test_a_place_that_leads_elsewhere(hub: FakeHub, bring: Pull, tmp_path: Path)
     with pytest.raises(CannotWrite, match="is a link, .*: remove it, or choose another name"):
         bring("org/m")
     assert not hub.asked("storage")
+
+
+@pytest.mark.parametrize("files", [
+    {"m-Q8_0.gguf": b"hello" * 100}, {"m-Q8_0.gguf": b""}, {"m-Q8_0.gguf": SMALL[:-1]},
+    {"m-Q8_0.gguf": SMALL, "mmproj-F16.gguf": b"hello"}], ids=lambda files: str(len(str(files))))
+def test_what_is_no_gguf_file_is_no_model(hub: FakeHub, bring: Pull, tmp_path: Path,
+                                          files: dict[str, bytes]) -> None:
+    """Though it is what the hub lists: each time that is told, nothing is listed, and all can go.
+
+    A model of that name stays as it was.
+    """
+    hub.add("org/good", {"m-Q8_0.gguf": OTHER})
+    bring("org/good", name="good")
+    hub.add("org/m", files)
+    for name in ("", "", "good"):
+        with pytest.raises(BadFile, match="'org/m/m.*.gguf' is (no whole GGUF file|cut short)"):
+            bring("org/m", name=name)
+    assert listed(tmp_path) == ["good"]
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["good"]
+    sweep(tmp_path)
+    assert len(list((tmp_path / "blobs").iterdir())) == 1
+    assert Registry(tmp_path).entries()[0].first_file.read_bytes() == OTHER

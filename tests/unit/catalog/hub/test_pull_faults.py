@@ -210,6 +210,7 @@ def test_nothing_else_is_asked(hub: FakeHub, bring: Pull) -> None:
     (Fault("api", body=HTML), "does not answer as a hub does: check HF_ENDPOINT"),
     (Fault("api", body=b"[]"), "does not answer as a hub does"),
     (Fault("api", body=b"{}"), "does not answer as a hub does"),
+    (Fault("api", body=b"[" * 100_000), "does not answer as a hub does"),
     (Fault("api", body=b'{"id":"org/m","sha":"x","siblings":[{"rfilename":"a.gguf","size":1,'
                        b'"lfs":{"sha256":"../../x","size":1,"pointerSize":1}}]}'),
      "'../../x' is no SHA-256 digest"),

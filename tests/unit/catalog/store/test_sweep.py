@@ -47,14 +47,17 @@ def test_what_is_worked_with_stays(tmp_path: Path) -> None:
 
 
 def test_unfinished_models_go(put: Put, tmp_path: Path) -> None:
-    """Directories with nothing but links to blobs, and no manifest."""
+    """Directories with nothing but links to blobs, and no manifest that is a file."""
     models = tmp_path / "models"
     put("a", {"m.gguf": SMALL, "sub/mmproj.gguf": PROJECTOR})
     (models / "a" / "manifest.json").rename(models / "a" / ".manifest.json")
     (models / "empty").mkdir()
+    put("folder", {"a/m.gguf": SMALL})
+    (models / "folder" / "manifest.json").unlink()
+    (models / "folder" / "a").rename(models / "folder" / "manifest.json")
     removed = sweep(tmp_path)
     assert [each.path for each in removed if each.kind == UNFINISHED] == [
-        models / "a", models / "empty"]
+        models / "a", models / "empty", models / "folder"]
     assert not list(models.iterdir()) and not blobs_in(tmp_path)
 
 
