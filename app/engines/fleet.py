@@ -89,6 +89,10 @@ class Fleet:
         return units + [unit for unit in self._owners.supervisor.units()
                         if not (unit.ended or unit.admission.retired or unit in units)]
 
+    def units(self) -> list[Unit]:
+        """All units there are, of earlier configurations too."""
+        return self._owners.supervisor.units()
+
     def started(self) -> list[Unit]:
         """The units that have a process or had one."""
         return [unit for unit in self._owners.supervisor.units() if unit.life.starts]

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from app.engines.engine import Attached, Engine
 from app.engines.fleet import Fleet
 from app.engines.loaded import Clock, LoadedModels
+from app.engines.steady import steadily
 from app.engines.unit import Unit
 from app.engines.unit_facts import State
 from app.errors import GatewayError
@@ -57,6 +58,9 @@ class Status:
 
         Last those that the configuration has no more, until their last call has ended.
         """
+        return steadily(self._fleet.units, self._engines)
+
+    def _engines(self) -> list[EngineStatus]:
         attached = [_attached_status(engine, served.patterns)
                     for served, engine in self._fleet.attached()]
         managed = [self._managed_status(unit) for unit in self._fleet.managed()]

@@ -11,6 +11,7 @@ from app.engines.lifecycle import Lifecycle
 from app.engines.plan import Plan, plan
 from app.engines.making import Command, UnitKey
 from app.engines.policy import PolicyInForce
+from app.engines.steady import steadily
 from app.engines.unit import Unit
 from app.engines.unit_facts import State, UnitFacts
 from app.errors import GatewayError, Kind
@@ -135,7 +136,8 @@ class Supervisor:
     def memory_used(self) -> int:
         """Bytes that the engines which have a process take now: of each the larger of what was
         estimated and what is resident."""
-        return sum(unit.facts(fresh=0.0).takes for unit in self.units())
+        return steadily(self.units, lambda: sum(
+            unit.facts(fresh=0.0).takes for unit in self.units()))
 
     def close(self, hastily: bool) -> None:
         """End all engines and the calls that wait for them; blocks until they are gone."""
