@@ -70,12 +70,12 @@ def _stream_rows(key: str, count: int, pace: int, of: str = "") -> list[Row]:
     ]
 
 
-_REFERENCES = ("nginx", "hello", "portkey", "litellm")
+_REFERENCES = ("nginx", "hello", "floor", "portkey", "litellm")
 _NOTES = """\
 Each figure is the median of the rounds (smallest–largest). CPU is user and system time of all of a
 subject's processes, memory their resident pages; those of direct are the engine's own. Added: that
-quantile less direct's of the same round; direct shows it whole. hello has no engine behind it. Load
-and engine run on the same machine."""
+quantile less direct's of the same round; direct shows it whole. hello has no engine behind it;
+floor only forwards, with the gateway's libraries. Load and engine run on the same machine."""
 
 
 def tables(results: Results, streams: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.bench.launch import Running, Site
-from tests.bench.subjects import direct, gateway, hello, litellm, nginx, portkey
+from tests.bench.subjects import direct, floor, gateway, hello, litellm, nginx, portkey
 
 
 class Subject(Protocol):
@@ -26,4 +26,4 @@ class Subject(Protocol):
 
 BASE: Subject = direct
 GATEWAY: Subject = gateway
-PEERS: dict[str, Subject] = {each.NAME: each for each in (nginx, hello, portkey, litellm)}
+PEERS: dict[str, Subject] = {each.NAME: each for each in (nginx, hello, floor, portkey, litellm)}

@@ -17,7 +17,7 @@ NAME = "hello"
 MOST_STREAMS = 0
 PICTURES = False
 
-_OPTIONS = [
+OPTIONS = [
     "--worker-class", "gthread", "--workers", "1", "--threads", "64", "--keep-alive", "75",
     "--worker-tmp-dir", "/dev/shm", "--no-control-socket",
 ]
@@ -39,7 +39,7 @@ def version(root: Path) -> str:
 def running(site: Site) -> Iterator[Running]:
     """gunicorn with this module's application."""
     port = free_port()
-    words = [sys.executable, "-m", "gunicorn", *_OPTIONS, "--bind", f"127.0.0.1:{port}",
+    words = [sys.executable, "-m", "gunicorn", *OPTIONS, "--bind", f"127.0.0.1:{port}",
              f"{__name__}:application"]
     with started(Command(words, port), site.directory / "log") as hello:
         yield hello
