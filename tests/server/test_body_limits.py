@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-
 import pytest
 
-from tests.fakes.engine_steps import reply
 from tests.fakes.raw_client import RawClient
 from tests.fakes.raw_engine import RawEngine
 from tests.fakes.registry_home import RegistryHome
@@ -25,28 +22,14 @@ CHUNKS, ASKING = "Transfer-Encoding: chunked", "Expect: 100-continue"
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[RawEngine]:
-    """The engine behind the gateway."""
-    with RawEngine(reply()) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(shared: RawEngine) -> RawEngine:
-    """It, without memory of other tests."""
-    shared.answer_with(reply())
-    return shared
-
-
-@pytest.fixture(scope="module")
-def patient(shared: RawEngine, start_gateway: StartGateway,
+def patient(shared_engine: RawEngine, start_gateway: StartGateway,
             tmp_path_factory: pytest.TempPathFactory) -> GatewayProcess:
     """A gateway that takes bodies of 64 KiB and waits an hour for them."""
     home = RegistryHome(tmp_path_factory.mktemp("patient") / "home")
     home.add("m")
     return start_gateway({
         "server": {"max-body": LIMIT, "body-timeout": "1h"},
-        "loop": {"home": str(home.path), "engines": [{"url": shared.url, "models": ["m"]}]}})
+        "loop": {"home": str(home.path), "engines": [{"url": shared_engine.url, "models": ["m"]}]}})
 
 
 def is_too_large(client: RawClient, path: str) -> None:

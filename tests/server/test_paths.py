@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from app.keys import hash_of
-from tests.fakes.engine_steps import reply
 from tests.fakes.raw_client import RawAnswer, fetch
 from tests.fakes.raw_engine import RawEngine
 from tests.fakes.registry_home import RegistryHome
@@ -27,21 +24,7 @@ LORA = [
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[RawEngine]:
-    """The engine behind the guarded gateway."""
-    with RawEngine(reply()) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(shared: RawEngine) -> RawEngine:
-    """It, without memory of other tests."""
-    shared.answer_with(reply())
-    return shared
-
-
-@pytest.fixture(scope="module")
-def guarded(shared: RawEngine, start_gateway: StartGateway,
+def guarded(shared_engine: RawEngine, start_gateway: StartGateway,
             tmp_path_factory: pytest.TempPathFactory) -> GatewayProcess:
     """A gateway with a key for calls, "user", and one for everything, "root"."""
     home = RegistryHome(tmp_path_factory.mktemp("paths") / "home")
@@ -50,7 +33,7 @@ def guarded(shared: RawEngine, start_gateway: StartGateway,
         "keys": [{"name": "user", "sha256": hash_of("user")},
                  {"name": "root", "sha256": hash_of("root"), "scopes": ["infer", "admin"]}],
         "loop": {"home": str(home.path), "default-model": "m",
-                 "engines": [{"url": shared.url, "models": ["m"]}]}})
+                 "engines": [{"url": shared_engine.url, "models": ["m"]}]}})
 
 
 def told(gateway: GatewayProcess, path: str, key: str) -> RawAnswer:
